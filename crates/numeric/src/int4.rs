@@ -1,0 +1,142 @@
+//! The 4-bit integers, one to a byte until they are packed.
+
+use crate::{Dtype, Element};
+
+/// A signed 4-bit integer, -8 to 7.
+///
+/// One value to a byte, two's complement in its low four bits; [`pack`](crate::pack()) makes pairs.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct i4(u8);
+
+/// An unsigned 4-bit integer, 0 to 15.
+///
+/// One value to a byte, in its low four bits; [`pack`](crate::pack()) makes pairs.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct u4(u8);
+
+impl i4 {
+    /// The value.
+    pub const fn get(self) -> i8 {
+        (self.0 << 4) as i8 >> 4
+    }
+}
+
+impl u4 {
+    /// The value.
+    pub const fn get(self) -> u8 {
+        self.0 & 0xf
+    }
+}
+
+macro_rules! int4 {
+    ($($name:ident in $wide:ident: $min:literal to $max:literal, $dtype:ident;)+) => { $(
+        impl $name {
+            /// The smallest value.
+            pub const MIN: $name = $name::new($min);
+            /// The largest value.
+            pub const MAX: $name = $name::new($max);
+
+            /// The value nearest to `x`: saturates.
+            #[allow(unused_comparisons, reason = "an unsigned type has nothing below its smallest value")]
+            pub const fn new(x: $wide) -> $name {
+                let x = if x < $min { $min } else if x > $max { $max } else { x };
+                $name::from_bits(x as u8)
+            }
+
+            /// The value with these bits; the high four are dropped.
+            pub const fn from_bits(bits: u8) -> $name {
+                $name(bits & 0xf)
+            }
+
+            /// The value's bits, in the low four bits of the byte.
+            pub const fn to_bits(self) -> u8 {
+                self.0 & 0xf
+            }
+
+            /// The nearest integer, ties to even; saturates, and NaN becomes 0.
+            pub const fn from_f64(x: f64) -> $name {
+                $name::new(x.round_ties_even() as $wide)
+            }
+        }
+
+        // SAFETY: `repr(transparent)` over an integer, and zero is one of its values.
+        unsafe impl bytemuck::Zeroable for $name {}
+        // SAFETY: `repr(transparent)` over an integer: no padding, and every bit pattern is read as some value.
+        unsafe impl bytemuck::Pod for $name {}
+
+        impl Element for $name {
+            const DTYPE: Dtype = Dtype::$dtype;
+            type Output = i32;
+            fn to_f64(self) -> f64 {
+                self.get() as f64
+            }
+            fn from_f64(x: f64) -> $name {
+                $name::from_f64(x)
+            }
+            fn to_f32(self) -> f32 {
+                self.get() as f32
+            }
+            fn from_f32(x: f32) -> $name {
+                $name::from_f64(x as f64)
+            }
+        }
+
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                self.get() == other.get()
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &$name) -> Option<core::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl Ord for $name {
+            fn cmp(&self, other: &$name) -> core::cmp::Ordering {
+                self.get().cmp(&other.get())
+            }
+        }
+
+        impl core::hash::Hash for $name {
+            fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+                self.get().hash(state);
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Debug::fmt(&self.get(), f)
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(&self.get(), f)
+            }
+        }
+
+        impl From<$name> for $wide {
+            fn from(x: $name) -> $wide {
+                x.get()
+            }
+        }
+
+        impl From<$name> for i32 {
+            fn from(x: $name) -> i32 {
+                i32::from(x.get())
+            }
+        }
+    )+ };
+}
+int4! {
+    i4 in i8: -8 to 7, I4;
+    u4 in u8: 0 to 15, U4;
+}

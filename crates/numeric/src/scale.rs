@@ -1,0 +1,99 @@
+//! The scale factor of the MX block formats.
+
+use crate::minifloat::{exp2, nearest_code};
+use crate::newtype::float_traits;
+use crate::{Dtype, Element};
+
+/// A power of two from 2⁻¹²⁷ to 2¹²⁷, or NaN: an exponent without sign and mantissa. OCP's E8M0, PTX's ue8m0.
+///
+/// It has no zero, so its `Default` is 1.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct e8m0(u8);
+
+impl e8m0 {
+    const NAN_CODE: u8 = 0xff;
+    /// The exponent of code 1. Conversions round below it as if code 0 were zero, as the reference implementation does.
+    const MIN_ROUNDED_EXPONENT: i32 = -126;
+
+    /// 1.
+    pub const ONE: e8m0 = e8m0(127);
+    /// 2¹²⁷.
+    pub const MAX: e8m0 = e8m0(254);
+    /// 2⁻¹²⁷.
+    pub const MIN_POSITIVE: e8m0 = e8m0(0);
+    /// Not a number.
+    pub const NAN: e8m0 = e8m0(Self::NAN_CODE);
+
+    /// The value with these bits: 2 to the power of `bits - 127`, and NaN for 255.
+    pub const fn from_bits(bits: u8) -> e8m0 {
+        e8m0(bits)
+    }
+
+    /// The value's bits: its exponent plus 127.
+    pub const fn to_bits(self) -> u8 {
+        self.0
+    }
+
+    /// The nearest power of two; half-way values go up, which is to the even significand.
+    ///
+    /// Zero, negative values, NaN and what rounds beyond 2¹²⁷ become NaN. Values from 2⁻¹²⁷ down become 2⁻¹²⁷,
+    /// values between 2⁻¹²⁷ and 2⁻¹²⁶ become 2⁻¹²⁶.
+    pub const fn from_f64(x: f64) -> e8m0 {
+        if x.is_nan() || x <= 0.0 {
+            return e8m0::NAN;
+        }
+        let code = nearest_code(x, Self::MIN_ROUNDED_EXPONENT, 0);
+        if code > Self::MAX.0 as u64 { e8m0::NAN } else { e8m0(code as u8) }
+    }
+
+    /// As [`from_f64`](e8m0::from_f64).
+    pub const fn from_f32(x: f32) -> e8m0 {
+        e8m0::from_f64(x as f64)
+    }
+
+    /// The value, exactly.
+    pub const fn to_f64(self) -> f64 {
+        if self.is_nan() { f64::NAN } else { exp2(self.0 as i32 - 127) }
+    }
+
+    /// The value, exactly; 2⁻¹²⁷ is a subnormal `f32`.
+    pub const fn to_f32(self) -> f32 {
+        match self.0 {
+            0 => f32::from_bits(1 << 22),
+            Self::NAN_CODE => f32::NAN,
+            code => f32::from_bits((code as u32) << 23),
+        }
+    }
+
+    /// Whether this is not a number.
+    pub const fn is_nan(self) -> bool {
+        self.0 == Self::NAN_CODE
+    }
+}
+
+impl Default for e8m0 {
+    fn default() -> e8m0 {
+        e8m0::ONE
+    }
+}
+
+impl Element for e8m0 {
+    const DTYPE: Dtype = Dtype::E8m0;
+    type Output = f32;
+    fn to_f64(self) -> f64 {
+        self.to_f64()
+    }
+    fn from_f64(x: f64) -> e8m0 {
+        e8m0::from_f64(x)
+    }
+    fn to_f32(self) -> f32 {
+        self.to_f32()
+    }
+    fn from_f32(x: f32) -> e8m0 {
+        e8m0::from_f32(x)
+    }
+}
+
+float_traits!(e8m0);

@@ -1,0 +1,115 @@
+//! TensorFloat-32.
+
+use crate::newtype::float_traits;
+use crate::{Dtype, Element, Format, Overflow, bf16, f16};
+
+/// An `f32` that keeps 10 mantissa bits: TensorFloat-32, in 32 bits of storage.
+///
+/// The low 13 bits do not count, as in the tensor cores, which ignore them.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct tf32(u32);
+
+impl tf32 {
+    /// How many low bits of an `f32` a `tf32` has not.
+    pub(crate) const UNUSED_BITS: u32 = Format::F32.bits() - Format::TF32.bits();
+
+    /// 0.
+    pub const ZERO: tf32 = tf32(0);
+    /// 1.
+    pub const ONE: tf32 = tf32::from_f32(1.0);
+    /// The largest finite value.
+    pub const MAX: tf32 = tf32(Format::TF32.max_code() << Self::UNUSED_BITS);
+    /// The most negative finite value.
+    pub const MIN: tf32 = tf32((Format::TF32.max_code() | Format::TF32.sign_mask()) << Self::UNUSED_BITS);
+    /// The smallest positive normal value.
+    pub const MIN_POSITIVE: tf32 = tf32(Format::TF32.min_normal_code() << Self::UNUSED_BITS);
+    /// The smallest positive value.
+    pub const MIN_POSITIVE_SUBNORMAL: tf32 = tf32(1 << Self::UNUSED_BITS);
+    /// The distance from 1 to the next value above it.
+    pub const EPSILON: tf32 = tf32::from_f64(Format::TF32.epsilon());
+
+    /// The value that the tensor cores see in these bits of an `f32`: the low 13 are dropped, not rounded.
+    pub const fn from_bits(bits: u32) -> tf32 {
+        tf32(bits >> Self::UNUSED_BITS << Self::UNUSED_BITS)
+    }
+
+    /// The value as the bits of an `f32`; the low 13 are zero.
+    pub const fn to_bits(self) -> u32 {
+        self.0 >> Self::UNUSED_BITS << Self::UNUSED_BITS
+    }
+
+    /// The nearest value, ties to even; beyond the largest finite value, infinity.
+    pub const fn from_f64(x: f64) -> tf32 {
+        tf32(Format::TF32.encode(x, Overflow::NonFinite) << Self::UNUSED_BITS)
+    }
+
+    /// As [`from_f64`](tf32::from_f64). (PTX's `cvt.rna` differs in ties, which it rounds away from zero.)
+    pub const fn from_f32(x: f32) -> tf32 {
+        if x.is_nan() {
+            return tf32::from_f64(f64::NAN);
+        }
+        let bits = x.to_bits();
+        let odd = bits >> Self::UNUSED_BITS & 1;
+        tf32::from_bits(bits + (1 << (Self::UNUSED_BITS - 1)) - 1 + odd)
+    }
+
+    /// The value, exactly.
+    pub const fn to_f64(self) -> f64 {
+        self.to_f32() as f64
+    }
+
+    /// The value, exactly.
+    pub const fn to_f32(self) -> f32 {
+        f32::from_bits(self.to_bits())
+    }
+
+    /// Whether this is not a number.
+    pub const fn is_nan(self) -> bool {
+        self.to_f32().is_nan()
+    }
+
+    /// Whether this is neither infinite nor NaN.
+    pub const fn is_finite(self) -> bool {
+        self.to_f32().is_finite()
+    }
+}
+
+impl Element for tf32 {
+    const DTYPE: Dtype = Dtype::Tf32;
+    type Output = f32;
+    fn to_f64(self) -> f64 {
+        self.to_f64()
+    }
+    fn from_f64(x: f64) -> tf32 {
+        tf32::from_f64(x)
+    }
+    fn to_f32(self) -> f32 {
+        self.to_f32()
+    }
+    fn from_f32(x: f32) -> tf32 {
+        tf32::from_f32(x)
+    }
+}
+
+impl core::ops::Neg for tf32 {
+    type Output = tf32;
+    fn neg(self) -> tf32 {
+        tf32(self.0 ^ 1 << 31)
+    }
+}
+
+impl From<f16> for tf32 {
+    fn from(x: f16) -> tf32 {
+        tf32::from_f32(x.to_f32())
+    }
+}
+
+impl From<bf16> for tf32 {
+    fn from(x: bf16) -> tf32 {
+        tf32::from_f32(x.to_f32())
+    }
+}
+
+float_traits!(tf32);
