@@ -170,7 +170,7 @@ impl DeviceInfo {
         // Each of the SM's four partitions has a quarter of the registers, and a warp lives in one.
         let by_registers = self.registers_per_sm / 4 / per_warp * 4 / warps;
         let block_smem = (u64::from(smem) + u64::from(self.smem_reserved)).next_multiple_of(smem_unit);
-        let by_smem = if block_smem == 0 { u32::MAX } else { (u64::from(self.smem_per_sm) / block_smem) as u32 };
+        let by_smem = u64::from(self.smem_per_sm).checked_div(block_smem).map_or(u32::MAX, |n| n as u32);
         by_threads.min(by_registers).min(by_smem).min(self.max_blocks_per_sm)
     }
 
@@ -182,7 +182,7 @@ impl DeviceInfo {
         }
         match self.cluster_residency.iter().find(|entry| entry.size == size) {
             Some(entry) => entry.clusters,
-            None if self.cluster_residency.is_empty() => 0,
+            None if self.cluster_residency.iter().all(|entry| entry.size == 1) => 0,
             None => {
                 let ideal = self.sms / size;
                 ideal - ideal.div_ceil(10)

@@ -5,10 +5,12 @@
 
 mod capability;
 mod device;
+mod instruction;
 mod tag;
 mod target;
 
 pub use capability::ComputeCapability;
 pub use device::{ClusterResidency, DeviceInfo};
+pub use instruction::{Extents, Family, Instruction, instructions, is_emulated};
 pub use tag::{Arch, ArchId, Sm75, Sm80, Sm89, Sm90, Sm100};
 pub use target::{ArchMismatch, Target, UnknownTarget, nvrtc_target};
