@@ -232,3 +232,100 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for dtype in Dtype::ALL {
+            assert_eq!(Dtype::from_name(dtype.name()), Some(*dtype));
+            assert_eq!(format!("{dtype:>5}"), format!("{:>5}", dtype.name()));
+        }
+        assert_eq!([Dtype::from_name("f8"), Dtype::from_name(""), Dtype::from_name("f160")], [None; 3]);
+    }
+
+    #[test]
+    fn types_agree_with_their_values() {
+        fn check<T: Element>(name: &str) -> Dtype {
+            let dtype = T::DTYPE;
+            assert_eq!(dtype.name(), name);
+            assert_eq!(dtype.output(), T::Output::DTYPE, "{dtype}");
+            assert_eq!(size_of::<T>(), dtype.bits().div_ceil(8), "{dtype}");
+            for extreme in [dtype.max_finite(), dtype.min_finite(), dtype.smallest_normal(), dtype.smallest_subnormal()]
+            {
+                assert_eq!(T::from_f64(extreme).to_f64(), extreme, "{dtype}");
+            }
+            assert_eq!(T::from_f64(f64::NAN).to_f64().is_nan(), dtype.has_nan(), "{dtype}");
+            assert_eq!(T::from_f64(-1.0).to_f64() == -1.0, dtype.is_signed(), "{dtype}");
+            assert_eq!(T::from_f64(0.5).to_f64() == 0.5, dtype.is_float(), "{dtype}");
+            assert_eq!(T::from_f64(1.0 + dtype.epsilon()).to_f64(), 1.0 + dtype.epsilon(), "{dtype}");
+            // A quarter of the distance rounds down, three quarters of it up.
+            if dtype.is_float() && dtype != Dtype::F64 {
+                assert_eq!(T::from_f64(1.0 + 0.25 * dtype.epsilon()).to_f64(), 1.0, "{dtype}");
+                assert_eq!(T::from_f64(1.0 + 0.75 * dtype.epsilon()).to_f64(), 1.0 + dtype.epsilon(), "{dtype}");
+            }
+            dtype
+        }
+        let checked = [
+            check::<f64>("f64"),
+            check::<f32>("f32"),
+            check::<tf32>("tf32"),
+            check::<f16>("f16"),
+            check::<bf16>("bf16"),
+            check::<e4m3>("e4m3"),
+            check::<e5m2>("e5m2"),
+            check::<i32>("i32"),
+            check::<i8>("i8"),
+            check::<u8>("u8"),
+            check::<i4>("i4"),
+            check::<u4>("u4"),
+            check::<e2m1>("e2m1"),
+            check::<e3m2>("e3m2"),
+            check::<e2m3>("e2m3"),
+            check::<e8m0>("e8m0"),
+        ];
+        assert_eq!(checked, Dtype::ALL);
+    }
+
+    #[test]
+    fn limits() {
+        let of = |d: Dtype| (d.max_finite(), d.min_finite(), d.epsilon(), d.smallest_normal(), d.smallest_subnormal());
+        let p = |e| 2f64.powi(e);
+        assert_eq!(of(Dtype::F16), (65504.0, -65504.0, p(-10), p(-14), p(-24)));
+        assert_eq!(of(Dtype::F32), (f32::MAX.into(), f32::MIN.into(), p(-23), p(-126), p(-149)));
+        assert_eq!(of(Dtype::Bf16), ((2.0 - p(-7)) * p(127), -(2.0 - p(-7)) * p(127), p(-7), p(-126), p(-133)));
+        assert_eq!(of(Dtype::Tf32), ((2.0 - p(-10)) * p(127), -(2.0 - p(-10)) * p(127), p(-10), p(-126), p(-136)));
+        assert_eq!(of(Dtype::E4m3), (448.0, -448.0, p(-3), p(-6), p(-9)));
+        assert_eq!(of(Dtype::E5m2), (57344.0, -57344.0, p(-2), p(-14), p(-16)));
+        assert_eq!(of(Dtype::E3m2), (28.0, -28.0, p(-2), p(-2), p(-4)));
+        assert_eq!(of(Dtype::E2m3), (7.5, -7.5, p(-3), 1.0, p(-3)));
+        assert_eq!(of(Dtype::E2m1), (6.0, -6.0, p(-1), 1.0, p(-1)));
+        assert_eq!(of(Dtype::E8m0), (p(127), p(-127), 1.0, p(-127), p(-127)));
+        assert_eq!(of(Dtype::I4), (7.0, -8.0, 0.0, 1.0, 1.0));
+        assert_eq!(of(Dtype::U8), (255.0, 0.0, 0.0, 1.0, 1.0));
+        assert_eq!(of(Dtype::I32), (2147483647.0, -2147483648.0, 0.0, 1.0, 1.0));
+    }
+
+    #[test]
+    fn infinities() {
+        for dtype in Dtype::ALL {
+            let any = (0..1u64 << dtype.bits().min(16))
+                .map(|bits| if dtype.bits() > 16 { bits << (dtype.bits() - 16) } else { bits })
+                .any(|bits| dtype.decode_bits(bits).is_infinite());
+            assert_eq!(any, dtype.has_infinity(), "{dtype}");
+        }
+    }
+
+    #[test]
+    fn packed_sizes() {
+        let sizes = |d: Dtype| [0, 1, 2, 3, 4, 5, 8, 9].map(|n| d.packed_bytes(n));
+        assert_eq!(sizes(Dtype::I4), [0, 1, 1, 2, 2, 3, 4, 5]);
+        assert_eq!(sizes(Dtype::E3m2), [0, 1, 2, 3, 3, 4, 6, 7]);
+        assert_eq!(sizes(Dtype::Tf32), [0, 4, 8, 12, 16, 20, 32, 36]);
+        assert_eq!(Dtype::F64.packed_bytes(usize::MAX), usize::MAX);
+        assert_eq!(Dtype::I4.packed_bytes(usize::MAX), usize::MAX / 2 + 1);
+    }
+}

@@ -164,3 +164,68 @@ integers! {
     i8: I8;
     u8: U8;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_16_bit_floats_round_once() {
+        // 1 + 2⁻¹¹ is the tie between 1 and the next f16; through f32 the tail is lost and the tie goes down.
+        let tail = 2f64.powi(-40);
+        assert_eq!(Element::to_f64(<f16 as Element>::from_f64(1.0 + 2f64.powi(-11) + tail)), 1.0 + 2f64.powi(-10));
+        assert_eq!(Element::to_f64(<bf16 as Element>::from_f64(1.0 + 2f64.powi(-8) + tail)), 1.0 + 2f64.powi(-7));
+        assert_eq!(<f16 as Element>::from_f64(65519.99).to_bits(), 0x7bff);
+        assert_eq!(<f16 as Element>::from_f64(65520.0), f16::INFINITY);
+        assert_eq!(<bf16 as Element>::from_f64(-1e39), bf16::NEG_INFINITY);
+        assert!(<f16 as Element>::from_f64(f64::NAN).is_nan() && <bf16 as Element>::from_f64(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn the_16_bit_floats_agree_on_every_path() {
+        let mut inputs: Vec<f32> = (0..300_000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b1))).collect();
+        inputs.extend((0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f32()));
+        inputs.extend((0..=u16::MAX).map(|bits| bf16::from_bits(bits).to_f32()));
+        fn check<T: Element>(inputs: &[f32]) {
+            let narrow = from_f32_vec::<T>(inputs);
+            let wide = to_f32_vec(&narrow);
+            for ((x, y), z) in inputs.iter().zip(narrow).zip(wide) {
+                if x.is_nan() {
+                    assert!(z.is_nan());
+                    continue;
+                }
+                for other in [T::from_f32(*x), T::from_f64(f64::from(*x))] {
+                    assert_eq!(bytemuck::bytes_of(&y), bytemuck::bytes_of(&other), "{x:e}");
+                }
+                assert_eq!((f64::from(z), y.to_f32().to_bits()), (y.to_f64(), z.to_bits()), "{x:e}");
+            }
+        }
+        check::<f16>(&inputs);
+        check::<bf16>(&inputs);
+    }
+
+    #[test]
+    fn integers_saturate_and_round_to_even() {
+        for (x, a, b, c) in [
+            (2.5, 2, 2, 2),
+            (-3.5, -4, -4, 0),
+            (127.5, 128, 127, 128),
+            (1e30, i32::MAX, 127, 255),
+            (f64::NEG_INFINITY, i32::MIN, -128, 0),
+            (f64::NAN, 0, 0, 0),
+        ] {
+            assert_eq!((i32::from_f64(x), i8::from_f64(x), u8::from_f64(x)), (a, b, c), "{x}");
+            assert_eq!((i32::from_f32(x as f32), i8::from_f32(x as f32), u8::from_f32(x as f32)), (a, b, c), "{x}");
+        }
+        assert_eq!(i32::from_f64(2147483646.5), 2147483646);
+        assert_eq!(i32::MAX.to_f64(), 2147483647.0);
+    }
+
+    #[test]
+    fn wide_floats() {
+        assert_eq!(<f32 as Element>::from_f64(1e39), f32::INFINITY);
+        assert_eq!(<f64 as Element>::to_f32(1.0 + 2f64.powi(-30)), 1.0);
+        assert_eq!(to_f32_vec(&[1.5f32, -2.0]), [1.5, -2.0]);
+        assert_eq!(from_f32_vec::<f64>(&[1.5]), [1.5]);
+    }
+}

@@ -140,3 +140,38 @@ int4! {
     i4 in i8: -8 to 7, I4;
     u4 in u8: 0 to 15, U4;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_values_each() {
+        for bits in 0..16u8 {
+            let signed = if bits < 8 { bits as i8 } else { bits as i8 - 16 };
+            assert_eq!(i4::from_bits(bits).get(), signed);
+            assert_eq!((i4::new(signed).to_bits(), u4::new(bits).to_bits()), (bits, bits));
+            assert_eq!((i4::from_bits(bits | 0xf0), u4::from_bits(bits | 0xf0)), (i4::new(signed), u4::new(bits)));
+        }
+        assert!(i4::MIN < i4::MAX && u4::MIN < u4::MAX);
+    }
+
+    #[test]
+    fn conversion_saturates_and_rounds_to_even() {
+        let cases = [
+            (2.5, 2, 2),
+            (3.5, 4, 4),
+            (-0.5, 0, 0),
+            (-1.5, -2, 0),
+            (7.5, 7, 8),
+            (1e30, 7, 15),
+            (f32::NEG_INFINITY, -8, 0),
+            (f32::NAN, 0, 0),
+        ];
+        for (x, signed, unsigned) in cases {
+            assert_eq!(i32::from(<i4 as Element>::from_f32(x)), signed, "{x}");
+            assert_eq!(i32::from(<u4 as Element>::from_f32(x)), unsigned, "{x}");
+        }
+        assert_eq!((i4::new(-100).get(), i4::new(100).get(), u4::new(200).get()), (-8, 7, 15));
+    }
+}

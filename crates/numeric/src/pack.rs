@@ -108,3 +108,102 @@ pub(crate) fn set_bits(bytes: &mut [u8], bits: usize, index: usize, value: u64) 
     let word = u64::from_le_bytes(word) & !mask | value << shift & mask;
     target.copy_from_slice(&word.to_le_bytes()[..len]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bf16, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, f16, i4, tf32, u4};
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_low_nibble_is_the_first_element() {
+        assert_eq!(unpack::<i4>(&[0x8f], 2), Ok(vec![i4::new(-1), i4::new(-8)]));
+        assert_eq!(unpack::<u4>(&[0x8f], 2), Ok(vec![u4::new(15), u4::new(8)]));
+        assert_eq!(pack(&[-1, -8].map(i4::new)), [0x8f]);
+        assert_eq!((Dtype::I4.decode(&[0x8f], 0), Dtype::I4.decode(&[0x8f], 1)), (-1.0, -8.0));
+    }
+
+    #[test]
+    fn an_odd_count_leaves_the_last_high_nibble_zero() {
+        let x: Vec<i4> = (0..15).map(|i| i4::new(i - 8)).collect();
+        let bytes = pack(&x);
+        assert_eq!((bytes.len(), bytes[7]), (8, 0x06));
+        assert_eq!(unpack(&bytes, 15), Ok(x));
+    }
+
+    #[test]
+    fn four_6_bit_elements_fill_three_bytes() {
+        // 000001, 000010, 000011, 100000, from the lowest bit up.
+        let x = [1, 2, 3, 32].map(e3m2::from_bits);
+        assert_eq!(pack(&x), [0b10_000001, 0b0011_0000, 0b100000_00]);
+        assert_eq!(pack(&x[..2]), [0b10_000001, 0b0000_0000]);
+    }
+
+    #[test]
+    fn whole_bytes_are_borrowed_and_little_endian() {
+        assert!(matches!(packed(&[1.0f32]), Cow::Borrowed([0, 0, 0x80, 0x3f])));
+        assert_eq!(pack(&[f16::ONE, -f16::ONE]), [0, 0x3c, 0, 0xbc]);
+    }
+
+    #[test]
+    fn too_few_bytes_are_an_error() {
+        let error = unpack::<e2m3>(&[0; 2], 3).unwrap_err();
+        assert_eq!((error.needed, error.found), (3, 2));
+        assert_eq!(
+            error.to_string(),
+            "3 elements of e2m3 take 3 bytes but there are 2: give all of them or ask for fewer elements"
+        );
+        assert_eq!(unpack::<u8>(&[1, 2, 3], 2), Ok(vec![1, 2]));
+    }
+
+    #[test]
+    fn writing_an_element_leaves_its_neighbours() {
+        for dtype in [Dtype::E3m2, Dtype::I4, Dtype::F16] {
+            for index in 0..9 {
+                let mut bytes = vec![0xff; dtype.packed_bytes(9)];
+                dtype.encode(&mut bytes, index, 0.0);
+                let ones: u32 = bytes.iter().map(|b| b.count_ones()).sum();
+                assert_eq!(ones as usize, bytes.len() * 8 - dtype.bits(), "{dtype} {index}");
+                assert_eq!(dtype.decode(&bytes, index), 0.0);
+            }
+        }
+    }
+
+    /// Packed elements read the same through `unpack`, through `Dtype::decode` and as `Dtype::encode` would write them.
+    fn agree<T: Element>(values: &[f64]) -> Result<(), TestCaseError> {
+        let elements: Vec<T> = values.iter().map(|x| T::from_f64(*x)).collect();
+        let bytes = pack(&elements);
+        prop_assert_eq!(bytes.len(), T::DTYPE.packed_bytes(values.len()));
+        prop_assert_eq!(pack(&unpack::<T>(&bytes, values.len()).unwrap()), bytes.clone());
+        let mut written = vec![0; bytes.len()];
+        for (i, (x, element)) in values.iter().zip(&elements).enumerate() {
+            T::DTYPE.encode(&mut written, i, *x);
+            let read = T::DTYPE.decode(&bytes, i);
+            prop_assert!(read == element.to_f64() || read.is_nan() && element.to_f64().is_nan());
+        }
+        prop_assert_eq!(written, bytes);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn all_ways_agree(values in proptest::collection::vec(prop_oneof![-500.0..500.0f64, any::<f64>()], 0..40)) {
+            agree::<f64>(&values)?;
+            agree::<f32>(&values)?;
+            agree::<tf32>(&values)?;
+            agree::<f16>(&values)?;
+            agree::<bf16>(&values)?;
+            agree::<e4m3>(&values)?;
+            agree::<e5m2>(&values)?;
+            agree::<i32>(&values)?;
+            agree::<i8>(&values)?;
+            agree::<u8>(&values)?;
+            agree::<i4>(&values)?;
+            agree::<u4>(&values)?;
+            agree::<e2m1>(&values)?;
+            agree::<e3m2>(&values)?;
+            agree::<e2m3>(&values)?;
+            agree::<e8m0>(&values)?;
+        }
+    }
+}

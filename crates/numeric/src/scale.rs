@@ -97,3 +97,40 @@ impl Element for e8m0 {
 }
 
 float_traits!(e8m0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_survives_a_round_trip() {
+        for bits in 0..=254 {
+            let x = e8m0::from_bits(bits);
+            assert_eq!(x.to_f64(), 2f64.powi(i32::from(bits) - 127));
+            assert_eq!(f64::from(x.to_f32()), x.to_f64());
+            assert_eq!(e8m0::from_f64(x.to_f64()).to_bits(), bits);
+            assert_eq!(e8m0::from_f32(x.to_f32()).to_bits(), bits);
+        }
+        assert!(e8m0::NAN.is_nan() && e8m0::NAN.to_f32().is_nan() && e8m0::NAN.to_f64().is_nan());
+    }
+
+    #[test]
+    fn rounding_is_in_the_exponent() {
+        let cases = [(1.0, 127), (1.4999, 127), (1.5, 128), (3.0, 129), (2.9999, 128), (1e-300, 0)];
+        for (x, bits) in cases {
+            assert_eq!(e8m0::from_f64(x).to_bits(), bits, "{x}");
+        }
+        // Subnormal in f32.
+        for (bits, code) in [(1, 0), (0x40_0000, 0), (0x40_0001, 1), (0x60_0000, 1), (0x80_0000, 1), (0xc0_0000, 2)] {
+            assert_eq!(e8m0::from_f32(f32::from_bits(bits)).to_bits(), code, "{bits:#x}");
+        }
+        assert_eq!(e8m0::from_f64(1.49 * 2f64.powi(127)), e8m0::MAX);
+    }
+
+    #[test]
+    fn what_is_not_a_power_of_two_is_nan() {
+        for x in [0.0, -0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5 * 2f64.powi(127)] {
+            assert!(e8m0::from_f64(x).is_nan(), "{x}");
+        }
+    }
+}

@@ -113,3 +113,56 @@ impl From<bf16> for tf32 {
 }
 
 float_traits!(tf32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_survives_a_round_trip() {
+        for code in 0..1u32 << 19 {
+            let x = tf32::from_bits(code << tf32::UNUSED_BITS);
+            if x.is_nan() {
+                assert!(tf32::from_f32(x.to_f32()).is_nan() && tf32::from_f64(x.to_f64()).is_nan());
+            } else {
+                assert_eq!(tf32::from_f32(x.to_f32()).to_bits(), x.to_bits());
+                assert_eq!(tf32::from_f64(x.to_f64()).to_bits(), x.to_bits());
+                assert_eq!(x.to_f64(), Format::TF32.decode(code));
+            }
+        }
+    }
+
+    #[test]
+    fn f32_rounds_as_f64_does() {
+        for i in 0..500_000u32 {
+            let x = f32::from_bits(i.wrapping_mul(0x9e37_79b1));
+            assert_eq!(tf32::from_f32(x).to_bits(), tf32::from_f64(f64::from(x)).to_bits(), "{x:e}");
+        }
+    }
+
+    #[test]
+    fn ties_overflow_and_nan() {
+        let ulp = 2f32.powi(-10);
+        assert_eq!(tf32::from_f32(1.0 + ulp / 2.0).to_f32(), 1.0);
+        assert_eq!(tf32::from_f32(1.0 + ulp * 1.5).to_f32(), 1.0 + 2.0 * ulp);
+        assert_eq!(tf32::from_f32(f32::MAX).to_f32(), f32::INFINITY);
+        assert_eq!(tf32::from_f32(f32::NEG_INFINITY).to_f32(), f32::NEG_INFINITY);
+        // A NaN whose payload lies in the dropped bits stays one.
+        assert!(tf32::from_f32(f32::from_bits(0x7f80_0001)).is_nan());
+        assert_eq!(tf32::from_f64(1.0 + f64::from(ulp) / 2.0 + 2f64.powi(-50)).to_f32(), 1.0 + ulp);
+        assert_eq!(tf32::from_bits(0x3f80_1fff), tf32::ONE);
+    }
+
+    #[test]
+    fn the_16_bit_floats_fit() {
+        for bits in 0..=u16::MAX {
+            let (x, y) = (f16::from_bits(bits), bf16::from_bits(bits));
+            if !x.is_nan() {
+                assert_eq!(tf32::from(x).to_f32(), x.to_f32());
+            }
+            if !y.is_nan() {
+                assert_eq!(tf32::from(y).to_f32(), y.to_f32());
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What the algebra refuses, and where.
+
+use core::fmt;
+
+use crate::Int;
+
+/// The path of a mode inside a nested tuple: `(1,0)` is mode 0 of mode 1. The empty path is the whole.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ModePath {
+    index: [u8; 7],
+    depth: u8,
+}
+
+impl ModePath {
+    /// The whole layout.
+    pub const ROOT: Self = Self { index: [0; 7], depth: 0 };
+
+    /// Mode `i` of this mode. Below depth 7 the path stays where it is.
+    pub const fn child(mut self, i: usize) -> Self {
+        if (self.depth as usize) < self.index.len() {
+            self.index[self.depth as usize] = if i > 255 { 255 } else { i as u8 };
+            self.depth += 1;
+        }
+        self
+    }
+}
+
+impl fmt::Display for ModePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.depth == 0 {
+            return f.write_str("the whole");
+        }
+        f.write_str("mode ")?;
+        for (i, m) in self.index[..self.depth as usize].iter().enumerate() {
+            write!(f, "{}{m}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ModePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a layout operation was refused: CuTe's static assertions as values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// Shape and stride (or coordinate and shape) do not have the same nesting.
+    NotCongruent {
+        /// Number of modes of the first tuple.
+        left: usize,
+        /// Number of modes of the second tuple.
+        right: usize,
+    },
+    /// An extent is below 1.
+    Extent {
+        /// The mode that has it.
+        mode: ModePath,
+        /// The extent.
+        extent: Int,
+    },
+    /// The size or the cosize of the result does not fit a 64-bit integer.
+    Overflow,
+    /// The result has more than [`IntTuple::MAX_LEAVES`](crate::IntTuple::MAX_LEAVES) integers or is nested too deep.
+    TooLarge,
+    /// Composition: the right-hand stride neither divides by nor is below the left-hand extent it must step over.
+    StrideDivisibility {
+        /// Mode of the right-hand layout.
+        mode: ModePath,
+        /// What is left of its stride.
+        stride: Int,
+        /// Mode of the coalesced left-hand layout.
+        left_mode: usize,
+        /// Its extent.
+        extent: Int,
+    },
+    /// Composition: the right-hand extent does not divide by the part that one left-hand mode supplies.
+    ShapeDivisibility {
+        /// Mode of the right-hand layout.
+        mode: ModePath,
+        /// What is left of its extent.
+        extent: Int,
+        /// Mode of the coalesced left-hand layout.
+        left_mode: usize,
+        /// The number of elements that this mode supplies.
+        part: Int,
+    },
+    /// Complement: the layout visits an offset twice, so nothing is disjoint from it.
+    NotInjective {
+        /// The stride that overlaps a smaller mode.
+        stride: Int,
+    },
+    /// The operation sorts strides and therefore needs them static.
+    DynamicStride {
+        /// The operation.
+        operation: &'static str,
+        /// The stride.
+        stride: Int,
+    },
+    /// Left inverse: a stride does not divide by the extent of the smaller strides.
+    LeftInverseDivisibility {
+        /// The stride.
+        stride: Int,
+        /// What it must divide by.
+        extent: Int,
+    },
+    /// The tiler, profile or order has more modes than what it is applied to.
+    TooManyModes {
+        /// The operation.
+        operation: &'static str,
+        /// Modes of the tiler, profile or order.
+        given: usize,
+        /// Modes of the layout.
+        rank: usize,
+    },
+    /// The operation needs tuples of equal rank here.
+    Rank {
+        /// The operation.
+        operation: &'static str,
+        /// The rank that it found.
+        found: usize,
+        /// The rank that it needs.
+        needed: usize,
+    },
+    /// A coordinate is given as a tuple where the shape has one integer.
+    CoordinateTooDeep {
+        /// The mode of the shape.
+        mode: ModePath,
+    },
+    /// tile_to_shape: the block does not divide the target in this mode.
+    BlockDivisibility {
+        /// The mode.
+        mode: usize,
+        /// Extent of the target.
+        target: Int,
+        /// Extent of the block.
+        block: Int,
+    },
+    /// Upcast: the stride neither divides nor is divided by the factor.
+    UpcastDivisibility {
+        /// The stride.
+        stride: Int,
+        /// The factor.
+        factor: i64,
+    },
+    /// Downcast: no mode has stride 1, so there are no adjacent elements to split.
+    DowncastStride,
+    /// A count (of elements, bits, threads) that must be positive, or a power of two where the text says so.
+    Count {
+        /// What was counted.
+        what: &'static str,
+        /// The value.
+        value: i64,
+    },
+    /// A swizzle with fewer shift bits than mask bits, or outside 32 bits.
+    Swizzle {
+        /// Mask bits.
+        bits: i32,
+        /// Constant low bits.
+        base: i32,
+        /// Shift distance.
+        shift: i32,
+    },
+    /// The swizzle cannot be carried through the layout: it does not map its two bit fields onto bit fields.
+    SwizzleTransfer,
+    /// The operation needs a composed layout without offset.
+    Offset {
+        /// The offset.
+        offset: Int,
+    },
+    /// An element width has no such shared-memory atom.
+    ElementBits {
+        /// The width in bits.
+        bits: u32,
+    },
+    /// The tiled copy has too few threads or values for its atom.
+    TooFew {
+        /// `"threads"` or `"values"`.
+        what: &'static str,
+        /// What the tiled copy has.
+        have: Int,
+        /// What the atom needs a multiple of.
+        atom: Int,
+    },
+    /// Text that is not a layout, tuple or integer.
+    Parse {
+        /// Byte position in the text.
+        at: usize,
+        /// What was expected there.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NotCongruent { left, right } => write!(
+                f,
+                "shape and stride are not congruent ({left} modes against {right}): give both the same nesting"
+            ),
+            Self::Extent { mode, extent } => write!(f, "{mode} has extent {extent}: extents must be at least 1"),
+            Self::Overflow => f.write_str("the size or cosize does not fit 64 bits: use smaller extents or strides"),
+            Self::TooLarge => write!(
+                f,
+                "the layout has more than {} integers or {} tuple marks: coalesce it first",
+                crate::IntTuple::MAX_LEAVES,
+                crate::IntTuple::MAX_TOKENS
+            ),
+            Self::StrideDivisibility { mode, stride, left_mode, extent } => write!(
+                f,
+                "composition: stride divisibility: {mode} of the right-hand layout steps by {stride} over extent {extent} \
+                 of left-hand mode {left_mode}; the stride must be a multiple of the extent or below it"
+            ),
+            Self::ShapeDivisibility { mode, extent, left_mode, part } => write!(
+                f,
+                "composition: shape divisibility: {mode} of the right-hand layout takes {extent} elements where left-hand \
+                 mode {left_mode} supplies {part}; the extent must be a multiple"
+            ),
+            Self::NotInjective { stride } => {
+                write!(f, "complement: stride {stride} overlaps a smaller mode: the layout must be injective")
+            }
+            Self::DynamicStride { operation, stride } => {
+                write!(f, "{operation} sorts the strides, but stride {stride} is dynamic: make it static")
+            }
+            Self::LeftInverseDivisibility { stride, extent } => {
+                write!(f, "left inverse: stride {stride} is not a multiple of {extent}, the extent of the smaller strides")
+            }
+            Self::TooManyModes { operation, given, rank } => {
+                write!(f, "{operation}: {given} modes were given for a layout of rank {rank}")
+            }
+            Self::Rank { operation, found, needed } => {
+                write!(f, "{operation}: rank {found} where rank {needed} is needed")
+            }
+            Self::CoordinateTooDeep { mode } => {
+                write!(f, "the coordinate has a tuple where {mode} of the shape is one integer")
+            }
+            Self::BlockDivisibility { mode, target, block } => write!(
+                f,
+                "tile_to_shape: in mode {mode} the block's extent {block} does not divide the target's extent {target}"
+            ),
+            Self::UpcastDivisibility { stride, factor } => {
+                write!(f, "upcast: stride {stride} neither divides {factor} nor is a multiple of it")
+            }
+            Self::DowncastStride => f.write_str("downcast: no mode has static stride 1, so no elements are adjacent"),
+            Self::Count { what, value } => write!(f, "{what} is {value}: not admissible"),
+            Self::Swizzle { bits, base, shift } => write!(
+                f,
+                "Swizzle<{bits},{base},{shift}>: bits and base must not be negative, |shift| must be at least bits, and \
+                 the fields must fit 31 bits"
+            ),
+            Self::SwizzleTransfer => {
+                f.write_str("the layout does not map the swizzle's bit fields onto contiguous bit fields of equal width")
+            }
+            Self::Offset { offset } => write!(f, "the composed layout has offset {offset}: the offset must be 0 here"),
+            Self::ElementBits { bits } => {
+                write!(f, "no shared-memory atom for elements of {bits} bits: the width must divide 128")
+            }
+            Self::TooFew { what, have, atom } => {
+                write!(f, "the tiled copy has {have} {what}: its atom needs a multiple of {atom}")
+            }
+            Self::Parse { at, expected } => write!(f, "at byte {at}: expected {expected}"),
+        }
+    }
+}
+
+impl core::error::Error for LayoutError {}

@@ -1,0 +1,109 @@
+//! Right and left inverses.
+
+use crate::layout::Builder;
+use crate::{Int, IntTuple, Layout, LayoutError, tri};
+
+/// The modes of a coalesced layout ordered by stride, as CuTe's exchange sort orders them (it is not stable, and the
+/// order of equal strides decides the result), and the products of the extents before each mode.
+struct Sorted {
+    order: [usize; IntTuple::MAX_LEAVES],
+    len: usize,
+    before: [Int; IntTuple::MAX_LEAVES],
+}
+
+const fn sort(flat: &Layout) -> Sorted {
+    let n = flat.shape.leaves();
+    let mut s = Sorted { order: [0; IntTuple::MAX_LEAVES], len: 0, before: [Int::ONE; IntTuple::MAX_LEAVES] };
+    let (mut i, mut product) = (0, Int::ONE);
+    while i < n {
+        s.before[i] = product;
+        product = product.mul(flat.shape.get(i));
+        if flat.stride.get(i).is_static() {
+            s.order[s.len] = i;
+            s.len += 1;
+        }
+        i += 1;
+    }
+    i = 0;
+    while i < s.len {
+        let mut j = i + 1;
+        while j < s.len {
+            if flat.stride.get(s.order[j]).value() < flat.stride.get(s.order[i]).value() {
+                (s.order[i], s.order[j]) = (s.order[j], s.order[i]);
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    s
+}
+
+impl Layout {
+    /// The largest layout `r` with `self(r(i)) = i`.
+    ///
+    /// # Errors
+    /// None of its own; dynamic strides end the inverse.
+    pub const fn right_inverse(&self) -> Result<Self, LayoutError> {
+        let flat = tri!(self.coalesce());
+        let sorted = sort(&flat);
+        let mut out = Builder::new();
+        out.open();
+        out.leaf(Int::ONE, Int::ZERO);
+        let (mut n, mut current) = (0, Int::ONE);
+        while n < sorted.len {
+            let i = sorted.order[n];
+            let (s, d) = (flat.shape.get(i), flat.stride.get(i));
+            if current.is(d.value()) {
+                out.leaf(s, sorted.before[i]);
+                current = s.mul(d);
+            }
+            n += 1;
+        }
+        out.close();
+        tri!(out.finish()).coalesce()
+    }
+
+    /// The layout `l` with `self(l(self(i))) = self(i)`; `l(self(i)) = i` when the layout is injective.
+    ///
+    /// # Errors
+    /// [`LayoutError::DynamicStride`], and [`LayoutError::LeftInverseDivisibility`] when the strides do not nest.
+    pub const fn left_inverse(&self) -> Result<Self, LayoutError> {
+        let flat = tri!(self.coalesce());
+        let sorted = sort(&flat);
+        let mut i = 0;
+        while i < flat.stride.leaves() {
+            let stride = flat.stride.get(i);
+            if !stride.is_static() {
+                return Err(LayoutError::DynamicStride { operation: "left_inverse", stride });
+            }
+            i += 1;
+        }
+        let mut shape = [Int::ONE; IntTuple::MAX_LEAVES + 1];
+        let mut stride = [Int::ZERO; IntTuple::MAX_LEAVES + 1];
+        let (mut n, mut len, mut extent) = (0, 0, Int::ONE);
+        while n < sorted.len {
+            let i = sorted.order[n];
+            let d = flat.stride.get(i);
+            if !d.is(0) {
+                if d.value() % extent.value() != 0 || d.value() < 0 {
+                    return Err(LayoutError::LeftInverseDivisibility { stride: d, extent });
+                }
+                shape[len] = d.div(extent);
+                len += 1;
+                stride[len] = sorted.before[i];
+                extent = d;
+            }
+            n += 1;
+        }
+        shape[len] = flat.shape.get(sorted.order[sorted.len - 1]);
+        let mut out = Builder::new();
+        out.open();
+        n = 0;
+        while n <= len {
+            out.leaf(shape[n], stride[n]);
+            n += 1;
+        }
+        out.close();
+        tri!(out.finish()).coalesce()
+    }
+}

@@ -1,0 +1,327 @@
+//! Layouts: functions from coordinates to offsets.
+
+use core::fmt;
+
+use crate::{Cursor, Int, IntTuple, LayoutError, tri};
+
+/// A shape and a congruent stride: the function that takes a coordinate to the inner product with the stride.
+///
+/// A coordinate is one integer (colexicographic: the first mode runs fastest), one integer a mode, or any nesting in
+/// between. The value is inline and `Copy`; every operation of the algebra is a `const fn`.
+///
+/// ```
+/// use warpwright_layout::{layout, Layout};
+/// let a: Layout = "(_8,_4):(_4,_1)".parse()?;
+/// assert_eq!(a.eval(5), 20);
+/// const B: Layout = layout!((8, (4, 2)):(1, (8, 32)));
+/// assert_eq!(B.to_string(), "(_8,(_4,_2)):(_1,(_8,_32))");
+/// # Ok::<(), warpwright_layout::LayoutError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Layout {
+    pub(crate) shape: IntTuple,
+    pub(crate) stride: IntTuple,
+}
+
+impl Layout {
+    /// `_1:_0`, the layout of one element at offset 0.
+    pub const UNIT: Self = Self { shape: IntTuple::int(1), stride: IntTuple::int(0) };
+
+    /// The layout `shape:stride`.
+    ///
+    /// # Errors
+    /// [`LayoutError::NotCongruent`], [`LayoutError::Extent`] for an extent below 1, [`LayoutError::Overflow`] when size
+    /// or cosize does not fit 64 bits.
+    pub const fn new(shape: IntTuple, stride: IntTuple) -> Result<Self, LayoutError> {
+        if !shape.congruent(&stride) {
+            return Err(LayoutError::NotCongruent { left: shape.rank(), right: stride.rank() });
+        }
+        let (mut i, mut size, mut span) = (0, 1i64, 0i64);
+        while i < shape.leaves() {
+            let s = shape.get(i);
+            if s.value() < 1 {
+                return Err(LayoutError::Extent { mode: shape.path(i), extent: s });
+            }
+            size = size.saturating_mul(s.value());
+            span = span.saturating_add(stride.get(i).value().saturating_abs().saturating_mul(s.value()));
+            i += 1;
+        }
+        if size == i64::MAX || span == i64::MAX {
+            return Err(LayoutError::Overflow);
+        }
+        Ok(Self { shape, stride })
+    }
+
+    /// `extent:stride`.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub const fn of(extent: Int, stride: Int) -> Result<Self, LayoutError> {
+        Self::new(IntTuple::leaf(extent), IntTuple::leaf(stride))
+    }
+
+    /// The compact layout of `shape` whose first mode is contiguous (CuTe's `LayoutLeft`, the default).
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub const fn column_major(shape: IntTuple) -> Result<Self, LayoutError> {
+        Self::compact(shape, Int::ONE, false)
+    }
+
+    /// The compact layout of `shape` whose last mode is contiguous (CuTe's `LayoutRight`).
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub const fn row_major(shape: IntTuple) -> Result<Self, LayoutError> {
+        Self::compact(shape, Int::ONE, true)
+    }
+
+    /// Compact strides that start at `first`; static extents of 1 get stride 0.
+    pub(crate) const fn compact(shape: IntTuple, first: Int, right: bool) -> Result<Self, LayoutError> {
+        let mut strides = [Int::ZERO; IntTuple::MAX_LEAVES];
+        let (mut n, mut current) = (0, first);
+        while n < shape.leaves() {
+            let i = if right { shape.leaves() - 1 - n } else { n };
+            let s = shape.get(i);
+            if !s.is(1) {
+                strides[i] = current;
+                current = current.mul(s);
+            }
+            n += 1;
+        }
+        Self::new(shape, shape.with_leaves(&strides))
+    }
+
+    /// The layout whose modes are `modes`.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] and [`LayoutError::Overflow`].
+    pub const fn concat(modes: &[Self]) -> Result<Self, LayoutError> {
+        let mut b = Builder::new();
+        b.open();
+        let mut i = 0;
+        while i < modes.len() {
+            b.subtree(&modes[i], Cursor::START);
+            i += 1;
+        }
+        b.close();
+        b.finish()
+    }
+
+    /// The extents.
+    pub const fn shape(&self) -> IntTuple {
+        self.shape
+    }
+
+    /// The strides, congruent with the shape.
+    pub const fn stride(&self) -> IntTuple {
+        self.stride
+    }
+
+    /// The number of modes.
+    pub const fn rank(&self) -> usize {
+        self.shape.rank()
+    }
+
+    /// The nesting depth; 0 for `s:d`.
+    pub const fn depth(&self) -> usize {
+        self.shape.depth()
+    }
+
+    /// The number of coordinates.
+    pub const fn size(&self) -> Int {
+        self.shape.product()
+    }
+
+    /// One more than the largest offset that |strides| reach.
+    pub const fn cosize(&self) -> Int {
+        let (mut i, mut c) = (0, Int::ZERO);
+        while i < self.shape.leaves() {
+            c = c.add(self.shape.get(i).sub(Int::ONE).mul(self.stride.get(i).abs()));
+            i += 1;
+        }
+        c.add(Int::ONE)
+    }
+
+    /// Whether shape and stride are static.
+    pub const fn is_static(&self) -> bool {
+        self.shape.is_static() && self.stride.is_static()
+    }
+
+    /// Mode `i` as a layout. `i` must be below [`rank`](Self::rank).
+    pub const fn mode(&self, i: usize) -> Self {
+        Self { shape: self.shape.mode(i), stride: self.stride.mode(i) }
+    }
+
+    /// The offset of the linear coordinate `index`. Beyond the size, the last mode goes on.
+    pub const fn eval(&self, index: i64) -> i64 {
+        let n = self.shape.leaves();
+        if n == 0 {
+            return 0;
+        }
+        let (shape, stride) = (self.shape.values(), self.stride.values());
+        let (mut rest, mut offset, mut i) = (index, 0i64, 0);
+        while i + 1 < n {
+            offset += rest % shape[i] * stride[i];
+            rest /= shape[i];
+            i += 1;
+        }
+        offset.wrapping_add(rest.wrapping_mul(stride[i]))
+    }
+
+    /// The offset of the coordinate `coord`, one integer a mode. Missing coordinates are 0.
+    pub const fn eval_at(&self, coord: &[i64]) -> i64 {
+        let (mut at, mut i, mut offset) = (self.shape.child_at(Cursor::START, 0), 0, 0);
+        let rank = self.rank();
+        while i < rank && i < coord.len() {
+            offset += self.eval_leaves(at.leaf, self.shape.skip(at).leaf, coord[i]);
+            at = self.shape.skip(at);
+            i += 1;
+        }
+        offset
+    }
+
+    pub(crate) const fn eval_leaves(&self, from: usize, to: usize, index: i64) -> i64 {
+        let (mut rest, mut offset, mut i) = (index, 0i64, from);
+        while i < to {
+            let stride = self.stride.get(i).value();
+            if i + 1 == to {
+                return offset.wrapping_add(rest.wrapping_mul(stride));
+            }
+            let s = self.shape.get(i).value();
+            offset += rest % s * stride;
+            rest /= s;
+            i += 1;
+        }
+        offset
+    }
+
+    /// The strides as a layout on their own values with every integer dynamic: the shape keeps its form.
+    pub fn to_dynamic(&self) -> Self {
+        let d = |t: &IntTuple| {
+            let v: Vec<Int> = t.iter().map(Int::to_dynamic).collect();
+            t.with_leaves(&v)
+        };
+        Self { shape: d(&self.shape), stride: d(&self.stride) }
+    }
+
+    /// All modes at depth 1.
+    pub const fn flatten(&self) -> Self {
+        Self { shape: self.shape.flatten(), stride: self.stride.flatten() }
+    }
+
+    /// The layout with modes `begin..end` gathered into one mode.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] when the range does not lie within the modes.
+    pub const fn group(&self, begin: usize, end: usize) -> Result<Self, LayoutError> {
+        let rank = self.rank();
+        if begin > end || end > rank {
+            return Err(LayoutError::Rank { operation: "group", found: rank, needed: end });
+        }
+        let mut b = Builder::new();
+        b.open();
+        let mut i = 0;
+        while i < rank {
+            if i == begin {
+                b.open();
+            }
+            b.mode(self, i);
+            i += 1;
+            if i == end {
+                b.close();
+            }
+        }
+        b.close();
+        b.finish()
+    }
+
+    /// The layout with `_1:_0` modes appended up to rank `rank`; an integer of rank 1 stays as it is.
+    pub(crate) const fn append(&self, rank: usize) -> Result<Self, LayoutError> {
+        let have = self.rank();
+        if have >= rank {
+            return Ok(*self);
+        }
+        let mut b = Builder::new();
+        b.open();
+        b.modes(self);
+        let mut i = have;
+        while i < rank {
+            b.leaf(Int::ONE, Int::ZERO);
+            i += 1;
+        }
+        b.close();
+        b.finish()
+    }
+
+    /// The layout as a function on the coordinates of `shape`: composition with the compact layout of `shape`.
+    ///
+    /// # Errors
+    /// As [`Layout::compose`].
+    pub const fn with_shape(&self, shape: IntTuple) -> Result<Self, LayoutError> {
+        let domain = tri!(Self::column_major(shape));
+        self.compose(&domain)
+    }
+}
+
+/// Builds shape and stride in step. An error of size is remembered until [`Builder::finish`].
+pub(crate) struct Builder {
+    shape: IntTuple,
+    stride: IntTuple,
+    fits: bool,
+}
+
+impl Builder {
+    pub(crate) const fn new() -> Self {
+        Self { shape: IntTuple::NOTHING, stride: IntTuple::NOTHING, fits: true }
+    }
+
+    pub(crate) const fn open(&mut self) {
+        self.fits = self.fits && self.shape.push_open() && self.stride.push_open();
+    }
+
+    pub(crate) const fn close(&mut self) {
+        self.fits = self.fits && self.shape.push_close() && self.stride.push_close();
+    }
+
+    pub(crate) const fn leaf(&mut self, shape: Int, stride: Int) {
+        self.fits = self.fits && self.shape.push_leaf(shape) && self.stride.push_leaf(stride);
+    }
+
+    pub(crate) const fn subtree(&mut self, from: &Layout, at: Cursor) {
+        self.fits = self.fits && self.shape.push_subtree(&from.shape, at) && self.stride.push_subtree(&from.stride, at);
+    }
+
+    /// Mode `i` of `from`.
+    pub(crate) const fn mode(&mut self, from: &Layout, i: usize) {
+        self.subtree(from, from.shape.child_at(Cursor::START, i));
+    }
+
+    /// Every mode of `from`, without its own parentheses.
+    pub(crate) const fn modes(&mut self, from: &Layout) {
+        let (mut i, rank) = (0, from.rank());
+        while i < rank {
+            self.mode(from, i);
+            i += 1;
+        }
+    }
+
+    pub(crate) const fn finish(self) -> Result<Layout, LayoutError> {
+        if !self.fits {
+            return Err(LayoutError::TooLarge);
+        }
+        Layout::new(self.shape, self.stride)
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.shape, self.stride)
+    }
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

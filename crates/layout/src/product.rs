@@ -1,0 +1,109 @@
+//! Products: a block repeated over a tiler.
+
+use crate::layout::Builder;
+use crate::{Cursor, IntTuple, Layout, LayoutError, Tiler, tri};
+
+impl Layout {
+    /// `(block,(repetitions))` in each tiled mode: the tiler laid out in the block's complement.
+    ///
+    /// # Errors
+    /// As [`compose`](Self::compose) and [`complement`](Self::complement); [`LayoutError::TooManyModes`].
+    pub const fn logical_product(&self, tiler: &Tiler<'_>) -> Result<Self, LayoutError> {
+        match tiler {
+            Tiler::Keep => Ok(*self),
+            Tiler::Size(n) => {
+                let tile = tri!(Self::column_major(IntTuple::leaf(*n)));
+                self.product_with(&tile)
+            }
+            Tiler::Layout(tile) => self.product_with(tile),
+            Tiler::ByMode(modes) => {
+                let rank = self.rank();
+                if modes.len() > rank {
+                    return Err(LayoutError::TooManyModes { operation: "logical_product", given: modes.len(), rank });
+                }
+                let mut out = Builder::new();
+                out.open();
+                let mut i = 0;
+                while i < rank {
+                    if i < modes.len() {
+                        let mode = tri!(self.mode(i).logical_product(&modes[i]));
+                        out.subtree(&mode, Cursor::START);
+                    } else {
+                        out.mode(self, i);
+                    }
+                    i += 1;
+                }
+                out.close();
+                out.finish()
+            }
+        }
+    }
+
+    const fn product_with(&self, tile: &Self) -> Result<Self, LayoutError> {
+        let room = tri!(self.complement(&IntTuple::leaf(self.size().mul(tile.cosize()))));
+        Self::concat(&[*self, tri!(room.compose(tile))])
+    }
+
+    /// `((block modes),(tiler modes))`.
+    ///
+    /// # Errors
+    /// As [`logical_product`](Self::logical_product).
+    pub const fn zipped_product(&self, tiler: &Tiler<'_>) -> Result<Self, LayoutError> {
+        tri!(self.logical_product(tiler)).tile_unzip(tiler)
+    }
+
+    /// `((block modes),tiler modes…)`.
+    ///
+    /// # Errors
+    /// As [`logical_product`](Self::logical_product).
+    pub const fn tiled_product(&self, tiler: &Tiler<'_>) -> Result<Self, LayoutError> {
+        tri!(self.zipped_product(tiler)).unpack(false)
+    }
+
+    /// `(block modes…,tiler modes…)`.
+    ///
+    /// # Errors
+    /// As [`logical_product`](Self::logical_product).
+    pub const fn flat_product(&self, tiler: &Tiler<'_>) -> Result<Self, LayoutError> {
+        tri!(self.zipped_product(tiler)).unpack(true)
+    }
+
+    /// The block repeated over `tiler`, each mode `(block,tile)`: every element of `tiler` is one block.
+    ///
+    /// # Errors
+    /// As [`logical_product`](Self::logical_product); [`LayoutError::Rank`] when both layouts are single integers.
+    pub const fn blocked_product(&self, tiler: &Self) -> Result<Self, LayoutError> {
+        self.zip_product(tiler, true)
+    }
+
+    /// As [`blocked_product`](Self::blocked_product) with the blocks interleaved: each mode is `(tile,block)`.
+    ///
+    /// # Errors
+    /// As [`blocked_product`](Self::blocked_product).
+    pub const fn raked_product(&self, tiler: &Self) -> Result<Self, LayoutError> {
+        self.zip_product(tiler, false)
+    }
+
+    const fn zip_product(&self, tiler: &Self, block_first: bool) -> Result<Self, LayoutError> {
+        let rank = if self.rank() > tiler.rank() { self.rank() } else { tiler.rank() };
+        let (block, tiler) = (tri!(self.append(rank)), tri!(tiler.append(rank)));
+        let product = tri!(block.product_with(&tiler));
+        let (block, tile) = (product.mode(0), product.mode(1));
+        if !block.shape.is_tuple() || !tile.shape.is_tuple() || block.rank() != tile.rank() {
+            return Err(LayoutError::Rank { operation: "blocked_product", found: block.rank(), needed: tile.rank() });
+        }
+        let (first, second) = if block_first { (block, tile) } else { (tile, block) };
+        let mut out = Builder::new();
+        out.open();
+        let mut i = 0;
+        while i < first.rank() {
+            out.open();
+            out.mode(&first, i);
+            out.mode(&second, i);
+            out.close();
+            i += 1;
+        }
+        out.close();
+        out.finish()
+    }
+}

@@ -1,0 +1,424 @@
+//! Nested tuples of integers, stored inline.
+
+use core::fmt;
+
+use crate::{Int, LayoutError, ModePath};
+
+const LEAF: u8 = 1;
+const OPEN: u8 = 2;
+const CLOSE: u8 = 3;
+
+/// An integer or a tuple of `IntTuple`s: CuTe's shapes, strides and coordinates.
+///
+/// `4` and `(4)` differ (the second has rank 1 and depth 1). The value is inline, `Copy` and usable in `const`: a list
+/// of integers and a bit string that holds the parentheses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct IntTuple {
+    // Two bits a token, first token lowest; unused bits and values are 0 so that the derived equality is exact.
+    tokens: u128,
+    token_count: u8,
+    leaf_count: u8,
+    dynamic: u32,
+    values: [i64; Self::MAX_LEAVES],
+}
+
+/// A position in the token string, with the number of leaves before it.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor {
+    pub(crate) token: usize,
+    pub(crate) leaf: usize,
+}
+
+impl IntTuple {
+    /// Most integers that a tuple holds.
+    pub const MAX_LEAVES: usize = 32;
+    /// Most tokens (integers, opening and closing parentheses) that a tuple holds.
+    pub const MAX_TOKENS: usize = 64;
+
+    pub(crate) const NOTHING: Self =
+        Self { tokens: 0, token_count: 0, leaf_count: 0, dynamic: 0, values: [0; Self::MAX_LEAVES] };
+
+    /// One integer.
+    pub const fn leaf(v: Int) -> Self {
+        let mut t = Self::NOTHING;
+        t.push_leaf(v);
+        t
+    }
+
+    /// One static integer.
+    pub const fn int(v: i64) -> Self {
+        Self::leaf(Int::Static(v))
+    }
+
+    /// The tuple of `modes`.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] above [`MAX_LEAVES`](Self::MAX_LEAVES) integers or [`MAX_TOKENS`](Self::MAX_TOKENS) tokens.
+    pub const fn tuple(modes: &[Self]) -> Result<Self, LayoutError> {
+        let mut t = Self::NOTHING;
+        let mut fits = t.push_open();
+        let mut i = 0;
+        while i < modes.len() {
+            fits = fits && t.push_subtree(&modes[i], Cursor::START);
+            i += 1;
+        }
+        if fits && t.push_close() { Ok(t) } else { Err(LayoutError::TooLarge) }
+    }
+
+    /// The tuple `(a0,a1,…)` of integers.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] above [`MAX_LEAVES`](Self::MAX_LEAVES) integers.
+    pub const fn flat(values: &[Int]) -> Result<Self, LayoutError> {
+        let mut t = Self::NOTHING;
+        let mut fits = t.push_open();
+        let mut i = 0;
+        while i < values.len() {
+            fits = fits && t.push_leaf(values[i]);
+            i += 1;
+        }
+        if fits && t.push_close() { Ok(t) } else { Err(LayoutError::TooLarge) }
+    }
+
+    /// Whether this is a tuple (not a single integer).
+    pub const fn is_tuple(&self) -> bool {
+        self.token(0) == OPEN
+    }
+
+    /// The number of modes; 1 for an integer.
+    pub const fn rank(&self) -> usize {
+        self.rank_at(Cursor::START)
+    }
+
+    /// The nesting depth; 0 for an integer.
+    pub const fn depth(&self) -> usize {
+        let (mut depth, mut most, mut i) = (0, 0, 0);
+        while i < self.token_count as usize {
+            match self.token(i) {
+                OPEN => {
+                    depth += 1;
+                    if depth > most {
+                        most = depth;
+                    }
+                }
+                CLOSE => depth -= 1,
+                _ => {}
+            }
+            i += 1;
+        }
+        most
+    }
+
+    /// The number of integers.
+    pub const fn leaves(&self) -> usize {
+        self.leaf_count as usize
+    }
+
+    /// The `i`-th integer, left to right, whatever the nesting. `i` must be below [`leaves`](Self::leaves).
+    pub const fn get(&self, i: usize) -> Int {
+        if self.dynamic >> i & 1 == 1 { Int::Dynamic(self.values[i]) } else { Int::Static(self.values[i]) }
+    }
+
+    /// The integers, left to right, whatever the nesting.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Int> + '_ {
+        (0..self.leaves()).map(|i| self.get(i))
+    }
+
+    pub(crate) const fn values(&self) -> &[i64; Self::MAX_LEAVES] {
+        &self.values
+    }
+
+    /// Whether every integer is static.
+    pub const fn is_static(&self) -> bool {
+        self.dynamic == 0
+    }
+
+    /// Mode `i`; an integer is its own mode 0. `i` must be below [`rank`](Self::rank).
+    pub const fn mode(&self, i: usize) -> Self {
+        let mut t = Self::NOTHING;
+        let _ = t.push_subtree(self, self.child_at(Cursor::START, i));
+        t
+    }
+
+    /// The product of all integers.
+    pub const fn product(&self) -> Int {
+        self.product_at(Cursor::START)
+    }
+
+    /// The integers as a tuple of depth 1; an integer stays an integer, and a tuple of one integer too.
+    pub const fn flatten(&self) -> Self {
+        if !self.is_tuple() {
+            return *self;
+        }
+        let mut t = Self::NOTHING;
+        t.push_open();
+        let mut i = 0;
+        while i < self.leaves() {
+            t.push_leaf(self.get(i));
+            i += 1;
+        }
+        t.push_close();
+        t
+    }
+
+    /// The product of each mode: `((2,3),4)` becomes `(6,4)`, and `6` becomes `(6)`.
+    pub const fn product_each(&self) -> Self {
+        let mut t = Self::NOTHING;
+        t.push_open();
+        let (mut i, rank) = (0, self.rank());
+        while i < rank {
+            t.push_leaf(self.product_at(self.child_at(Cursor::START, i)));
+            i += 1;
+        }
+        t.push_close();
+        t
+    }
+
+    /// Whether both have the same nesting.
+    pub const fn congruent(&self, other: &Self) -> bool {
+        self.tokens == other.tokens && self.token_count == other.token_count
+    }
+
+    /// The same nesting with other integers; `values` must hold one integer a leaf.
+    pub(crate) const fn with_leaves(&self, values: &[Int]) -> Self {
+        let mut t = Self { tokens: self.tokens, token_count: self.token_count, ..Self::NOTHING };
+        let mut i = 0;
+        while i < self.leaves() {
+            t.put(values[i]);
+            i += 1;
+        }
+        t
+    }
+
+    /// The path of leaf `i`.
+    pub(crate) const fn path(&self, leaf: usize) -> ModePath {
+        self.path_from(Cursor::START, leaf, ModePath::ROOT)
+    }
+
+    const fn path_from(&self, at: Cursor, leaf: usize, path: ModePath) -> ModePath {
+        let rank = self.rank_at(at);
+        if !self.is_tuple_at(at) {
+            return path;
+        }
+        let mut i = 0;
+        while i < rank {
+            let child = self.child_at(at, i);
+            if leaf < self.skip(child).leaf {
+                return self.path_from(child, leaf, path.child(i));
+            }
+            i += 1;
+        }
+        path
+    }
+
+    const fn token(&self, i: usize) -> u8 {
+        (self.tokens >> (2 * i)) as u8 & 3
+    }
+
+    const fn push_token(&mut self, token: u8) -> bool {
+        if self.token_count as usize == Self::MAX_TOKENS {
+            return false;
+        }
+        self.tokens |= (token as u128) << (2 * self.token_count);
+        self.token_count += 1;
+        true
+    }
+
+    const fn put(&mut self, v: Int) {
+        let i = self.leaf_count as usize;
+        self.values[i] = v.value();
+        if !v.is_static() {
+            self.dynamic |= 1 << i;
+        }
+        self.leaf_count += 1;
+    }
+
+    pub(crate) const fn push_leaf(&mut self, v: Int) -> bool {
+        if self.leaf_count as usize == Self::MAX_LEAVES || !self.push_token(LEAF) {
+            return false;
+        }
+        self.put(v);
+        true
+    }
+
+    pub(crate) const fn push_open(&mut self) -> bool {
+        self.push_token(OPEN)
+    }
+
+    pub(crate) const fn push_close(&mut self) -> bool {
+        self.push_token(CLOSE)
+    }
+
+    pub(crate) const fn push_subtree(&mut self, from: &Self, at: Cursor) -> bool {
+        let end = from.skip(at);
+        if self.leaf_count as usize + (end.leaf - at.leaf) > Self::MAX_LEAVES {
+            return false;
+        }
+        let mut i = at.token;
+        while i < end.token {
+            if !self.push_token(from.token(i)) {
+                return false;
+            }
+            i += 1;
+        }
+        let mut leaf = at.leaf;
+        while leaf < end.leaf {
+            self.put(from.get(leaf));
+            leaf += 1;
+        }
+        true
+    }
+
+    /// The position behind the subtree at `at`.
+    pub(crate) const fn skip(&self, at: Cursor) -> Cursor {
+        let (mut token, mut leaf, mut open) = (at.token, at.leaf, 0);
+        loop {
+            match self.token(token) {
+                LEAF => leaf += 1,
+                OPEN => open += 1,
+                _ => open -= 1,
+            }
+            token += 1;
+            if open == 0 || token >= self.token_count as usize {
+                return Cursor { token, leaf };
+            }
+        }
+    }
+
+    pub(crate) const fn is_tuple_at(&self, at: Cursor) -> bool {
+        self.token(at.token) == OPEN
+    }
+
+    pub(crate) const fn rank_at(&self, at: Cursor) -> usize {
+        if !self.is_tuple_at(at) {
+            return 1;
+        }
+        let (mut c, mut rank) = (Cursor { token: at.token + 1, leaf: at.leaf }, 0);
+        while self.token(c.token) != CLOSE {
+            c = self.skip(c);
+            rank += 1;
+        }
+        rank
+    }
+
+    /// Mode `i` of the subtree at `at`; an integer is its own mode 0.
+    pub(crate) const fn child_at(&self, at: Cursor, i: usize) -> Cursor {
+        if !self.is_tuple_at(at) {
+            return at;
+        }
+        let (mut c, mut n) = (Cursor { token: at.token + 1, leaf: at.leaf }, 0);
+        while n < i {
+            c = self.skip(c);
+            n += 1;
+        }
+        c
+    }
+
+    pub(crate) const fn product_at(&self, at: Cursor) -> Int {
+        let end = self.skip(at).leaf;
+        let (mut p, mut i) = (Int::ONE, at.leaf);
+        while i < end {
+            p = p.mul(self.get(i));
+            i += 1;
+        }
+        p
+    }
+}
+
+impl Cursor {
+    pub(crate) const START: Self = Self { token: 0, leaf: 0 };
+}
+
+impl From<Int> for IntTuple {
+    fn from(v: Int) -> Self {
+        Self::leaf(v)
+    }
+}
+
+impl fmt::Display for IntTuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut leaf = 0;
+        let mut first = true;
+        for i in 0..self.token_count as usize {
+            match self.token(i) {
+                CLOSE => {
+                    f.write_str(")")?;
+                    first = false;
+                    continue;
+                }
+                _ if !first => f.write_str(",")?,
+                _ => {}
+            }
+            if self.token(i) == OPEN {
+                f.write_str("(")?;
+                first = true;
+            } else {
+                fmt::Display::fmt(&self.get(leaf), f)?;
+                leaf += 1;
+                first = false;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for IntTuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A static [`IntTuple`] from nested parentheses: `int_tuple!((8, (4, 2)))`.
+///
+/// # Panics
+/// When the tuple is too large; in a `const` that is a compile error.
+#[macro_export]
+macro_rules! int_tuple {
+    (($($mode:tt),* $(,)?)) => {
+        match $crate::IntTuple::tuple(&[$($crate::int_tuple!($mode)),*]) {
+            Ok(tuple) => tuple,
+            Err(_) => panic!("the tuple has too many integers"),
+        }
+    };
+    ($value:expr) => { $crate::IntTuple::int($value as i64) };
+}
+
+/// A static [`Layout`](crate::Layout) in CuTe's notation: `layout!((8, 64):(64, 1))`; without strides it is compact,
+/// first mode fastest.
+///
+/// # Panics
+/// When shape and stride do not fit each other; in a `const` that is a compile error.
+#[macro_export]
+macro_rules! layout {
+    ($shape:tt : $stride:tt) => {
+        match $crate::Layout::new($crate::int_tuple!($shape), $crate::int_tuple!($stride)) {
+            Ok(layout) => layout,
+            Err(_) => panic!("shape and stride do not make a layout"),
+        }
+    };
+    ($shape:tt) => {
+        match $crate::Layout::column_major($crate::int_tuple!($shape)) {
+            Ok(layout) => layout,
+            Err(_) => panic!("the shape does not make a layout"),
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: IntTuple = int_tuple!((8, (4, 2), 3));
+
+    #[test]
+    fn structure() {
+        assert_eq!((T.rank(), T.depth(), T.leaves()), (3, 2, 4));
+        assert_eq!(T.to_string(), "(_8,(_4,_2),_3)");
+        assert_eq!(T.mode(1), int_tuple!((4, 2)));
+        assert_eq!(T.product(), Int::Static(192));
+        assert_eq!(T.product_each(), int_tuple!((8, 8, 3)));
+        assert_eq!(T.flatten(), int_tuple!((8, 4, 2, 3)));
+        assert_eq!(T.path(2).to_string(), "mode 1,1");
+        assert_ne!(int_tuple!(4), int_tuple!((4)));
+    }
+}

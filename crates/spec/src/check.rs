@@ -1,0 +1,200 @@
+//! The one copy of every numeric rule. [`check`] runs inside rustc for kernels that are types, and at run time for the rest.
+
+use crate::*;
+use warpwright_arch::ArchId;
+use warpwright_numeric::Dtype;
+
+/// Most arguments of an epilogue.
+pub const MAX_ARGUMENTS: usize = 24;
+
+/// Most accumulators of a tile that mma.sync keeps: 64 x 64 a warp, eight warps.
+const MMA_SYNC_ACCUMULATORS: usize = 128 * 256;
+
+/// `?` for const fns.
+macro_rules! ok {
+    ($e:expr) => {
+        if let Err(v) = $e {
+            return Err(v);
+        }
+    };
+}
+
+/// Is this kernel legal? What is still `None` or `AUTO` is skipped, so that `check` is monotone: filling a slot can
+/// break a rule, never mend one. Rules that only name types come first; the type level has caught them already.
+///
+/// # Errors
+/// The first rule that is broken, with its numbers.
+pub const fn check(s: &Spec) -> Result<(), Violation> {
+    if s.mainloop.is_none() {
+        ok!(check_pieces(s));
+    }
+    if s.tile_scheduler.is_none() && !feeds(s.scheduler, s.schedule) {
+        return Err(Violation::NoFeed { scheduler: s.scheduler, schedule: s.schedule });
+    }
+    ok!(check_epilogue(s));
+    if matches!(s.transform, TransformId::WIDEN) && !s.scales.any() {
+        return Err(Violation::NoScales { b: s.b });
+    }
+    if matches!(s.scales.kind, ScaleKind::Hardware) && !matches!(s.instruction, InstructionId::TCGEN05) {
+        return Err(Violation::HardwareScales { instruction: s.instruction, arch: s.arch });
+    }
+    if let Some(cluster) = s.cluster {
+        let at_most = s.arch.max_cluster() as usize;
+        let legal = cluster.m.is_power_of_two() && cluster.n.is_power_of_two() && cluster.k == 1;
+        if !legal || cluster.m * cluster.n > at_most {
+            return Err(Violation::Cluster { cluster, at_most });
+        }
+        if matches!(s.schedule, ScheduleId::TWO_SM) && cluster.m % 2 != 0 {
+            return Err(Violation::PairNeedsCluster { m: cluster.m });
+        }
+    }
+    if let Some(given) = s.stages {
+        let (at_least, at_most) = stage_range(s);
+        if given < at_least || given > at_most {
+            return Err(Violation::Stages { given, at_least, at_most, schedule: s.schedule, arch: s.arch });
+        }
+    }
+    if let Some(tile) = s.tile {
+        ok!(check_tile(s, tile));
+        ok!(check_shared_memory(s, tile, shared_limit(s.arch)));
+    }
+    Ok(())
+}
+
+const fn stage_range(s: &Spec) -> (usize, usize) {
+    if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) && matches!(s.arch, ArchId::SM75) {
+        (2, 2)
+    } else if matches!(s.instruction, InstructionId::MMA_SYNC | InstructionId::SIMT) {
+        (2, ResourcePlan::MAX_STAGES)
+    } else {
+        (2, 16)
+    }
+}
+
+/// Do loader, instruction, types and majors agree with the tables?
+const fn check_pieces(s: &Spec) -> Result<(), Violation> {
+    let Some(family) = runs(s.arch, s.schedule) else {
+        return Err(Violation::NoSchedule { arch: s.arch, schedule: s.schedule });
+    };
+    let Some(product) = multiplies(s.arch, family, s.a, s.b, s.acc) else {
+        return Err(Violation::NoInstruction { arch: s.arch, schedule: s.schedule, a: s.a, b: s.b, acc: s.acc });
+    };
+    let loader = match loads(s.arch, product.instruction) {
+        Some(l) => l,
+        None => s.loader,
+    };
+    let instruction = product.instruction;
+    if instruction as u8 != s.instruction as u8 || !loader_fits(loader, s.loader) {
+        let (given_loader, given_instruction) = (s.loader, s.instruction);
+        return Err(Violation::Pieces { arch: s.arch, schedule: s.schedule, loader, instruction, given_loader, given_instruction });
+    }
+    if let Some(order) = s.order_a {
+        ok!(check_major(s.instruction, s.a, "A", order.major_of_a()));
+    }
+    if let Some(order) = s.order_b {
+        ok!(check_major(s.instruction, s.b, "B", order.major_of_b()));
+    }
+    Ok(())
+}
+
+const fn check_major(instruction: InstructionId, dtype: Dtype, operand: &'static str, major: MajorId) -> Result<(), Violation> {
+    if reads(instruction, dtype, major) { Ok(()) } else { Err(Violation::NoMajor { instruction, dtype, operand, major }) }
+}
+
+/// Loaders that write the same shared-memory layout may stand in for one another: TMA, multicast or not, cp.async for
+/// what TMA cannot address, plain loads for what cp.async cannot.
+const fn loader_fits(principal: LoaderId, given: LoaderId) -> bool {
+    principal as u8 == given as u8
+        || match principal {
+            LoaderId::TMA | LoaderId::TMA_MULTICAST => true,
+            LoaderId::CP_ASYNC => matches!(given, LoaderId::GLOBAL_TO_REGISTER),
+            LoaderId::GLOBAL_TO_REGISTER => false,
+        }
+}
+
+const fn check_epilogue(s: &Spec) -> Result<(), Violation> {
+    if !s.epilogue.reads_accumulator() {
+        return Err(Violation::NoAccumulator);
+    }
+    if let Err(e) = s.epilogue.scope(0) {
+        return Err(Violation::Shared(e));
+    }
+    let given = s.epilogue.arguments();
+    if given > MAX_ARGUMENTS {
+        return Err(Violation::Arguments { given, at_most: MAX_ARGUMENTS });
+    }
+    Ok(())
+}
+
+const fn multiple(what: &'static str, given: usize, multiple_of: usize, at_most: usize, why: &'static str) -> Result<(), Violation> {
+    if given == 0 || !given.is_multiple_of(multiple_of) || given > at_most {
+        Err(Violation::Extent { what, given, multiple_of, at_most, why })
+    } else {
+        Ok(())
+    }
+}
+
+const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
+    match s.instruction {
+        InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
+            ok!(multiple("M", tile.m, 16, 256, "the rows of one mma.sync"));
+            ok!(multiple("N", tile.n, 16, 256, "the columns of two mma.sync, one ldmatrix"));
+            if tile.m * tile.n > MMA_SYNC_ACCUMULATORS {
+                return Err(Violation::Accumulators { tile, at_most: MMA_SYNC_ACCUMULATORS });
+            }
+            let warps = mma_warps(s, tile);
+            if tile.m % (16 * warps.0) != 0 || tile.n % (16 * warps.1) != 0 || warps.0 * warps.1 > 8 {
+                return Err(Violation::WarpTile { tile, warps });
+            }
+        }
+        InstructionId::WGMMA => {
+            ok!(multiple("M", tile.m, 64, 256, "the rows of one wgmma"));
+            ok!(multiple("N", tile.n, 8, 256, "the columns of one wgmma"));
+        }
+        InstructionId::TCGEN05 => {
+            ok!(multiple("M", tile.m, 64, 256, "the rows of one tcgen05.mma"));
+            ok!(multiple("N", tile.n, 16, 256, "the columns of one tcgen05.mma"));
+        }
+    }
+    ok!(multiple("K", tile.k, 256 / s.a.bits(), 8192 / s.a.bits(), "the depth of one instruction, 32 bytes"));
+    if s.scales.any() && !tile.k.is_multiple_of(s.scales.k) && !s.scales.k.is_multiple_of(tile.k) {
+        return Err(Violation::ScaleGroup { group: s.scales.k, tile_k: tile.k });
+    }
+    if matches!(s.schedule, ScheduleId::PINGPONG) && tile.m > 128 {
+        return Err(Violation::PingpongRows { m: tile.m });
+    }
+    if matches!(s.schedule, ScheduleId::COOPERATIVE) && tile.m < 128 {
+        return Err(Violation::CooperativeRows { m: tile.m });
+    }
+    Ok(())
+}
+
+/// Does the resource plan of a spec and tile fit `limit` bytes of shared memory?
+///
+/// # Errors
+/// [`Violation::SharedMemory`] with what is needed, what there is and how many stages would fit.
+pub const fn check_shared_memory(s: &Spec, tile: Mnk, limit: usize) -> Result<(), Violation> {
+    let plan = ResourcePlan::of(s, tile);
+    if plan.shared_bytes > limit || plan.stages < 2 {
+        let fit = limit.saturating_sub(plan.fixed_bytes) / plan.stage_bytes;
+        return Err(Violation::SharedMemory {
+            stages: plan.stages,
+            stage: plan.stage_bytes,
+            fixed: plan.fixed_bytes,
+            total: plan.shared_bytes,
+            limit,
+            fit,
+            arch: s.arch,
+        });
+    }
+    Ok(())
+}
+
+/// [`check`], as a compile error. Evaluated in `const { .. }`, its message is the rustc error.
+#[track_caller]
+pub const fn enforce(s: &Spec) {
+    if let Err(v) = check(s) {
+        let t = v.text();
+        panic!("{}", t.as_str());
+    }
+}

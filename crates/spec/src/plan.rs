@@ -1,0 +1,99 @@
+//! A resolved kernel: nothing is left to decide but addresses and extents. Lowering is a function of this value and the target.
+
+use crate::*;
+
+/// Bytes that one copy instruction moves for each operand: a power of two up to 16 that divides every address and stride.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CopyWidths {
+    /// For A.
+    pub a: usize,
+    /// For B.
+    pub b: usize,
+    /// For D.
+    pub d: usize,
+    /// For C and every other M x N operand of the epilogue.
+    pub c: usize,
+}
+
+/// A kernel with everything decided.
+///
+/// In a `transposed` plan the kernel computes Dᵀ = Bᵀ·Aᵀ: its rows are the user's columns. `spec` stays in the user's
+/// terms; `tile` and everything else here is the kernel's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct KernelPlan {
+    /// The user's composition with every slot filled.
+    pub spec: Spec,
+    /// Whether the kernel's rows are the user's columns.
+    pub transposed: bool,
+    /// The tile in the kernel's terms.
+    pub tile: Mnk,
+    /// The cluster in the kernel's terms.
+    pub cluster: Mnk,
+    /// Which mode of the kernel's first operand is contiguous.
+    pub major_a: MajorId,
+    /// Which mode of the kernel's second operand is contiguous.
+    pub major_b: MajorId,
+    /// Copy widths, in the kernel's terms: `a` is of the kernel's first operand.
+    pub widths: CopyWidths,
+    /// How C lies in memory, if the epilogue reads one.
+    pub order_c: Order,
+    /// Which way tiles are walked.
+    pub raster: RasterOrder,
+    /// Tiles side by side that are walked together, for L2: a power of two.
+    pub swizzle: usize,
+    /// Parts of K that different blocks compute: 1 unless the scheduler splits.
+    pub splits: usize,
+    /// What the kernel occupies, in its own terms.
+    pub resources: ResourcePlan,
+    /// Why the plan's schedule is not the principal one of the architecture, if it is not.
+    pub substitute: Option<Substitute>,
+}
+
+/// Why an `Auto` schedule was not the architecture's principal one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Substitute {
+    /// The principal schedule's device side is not written yet.
+    NotWritten {
+        /// The principal family.
+        principal: InstructionId,
+    },
+}
+
+impl KernelPlan {
+    /// The spec in the kernel's terms: A and B, and M and N exchanged if the plan is transposed.
+    pub const fn kernel_spec(&self) -> Spec {
+        let mut s = self.spec;
+        if self.transposed {
+            s.a = self.spec.b;
+            s.b = self.spec.a;
+        }
+        s.tile = Some(self.tile);
+        s.cluster = Some(self.cluster);
+        s
+    }
+    /// Elements of D that one vector store writes.
+    pub const fn vector(&self) -> usize {
+        let n = self.widths.d * 8 / self.spec.d.bits();
+        if n == 0 { 1 } else { n }
+    }
+    /// The kernel's name: what it is, readable in a profiler. Not unique: the epilogue and layouts are in the cache key.
+    pub fn name(&self) -> String {
+        let s = &self.spec;
+        let major = |m: MajorId| if matches!(m, MajorId::K) { 'k' } else { 'm' };
+        format!(
+            "ww_{}_{}_{}_{}_{}_{}x{}x{}_{}_{}{}{}",
+            s.schedule.name().to_lowercase(),
+            s.a.name(),
+            s.b.name(),
+            s.acc.name(),
+            s.d.name(),
+            self.tile.m,
+            self.tile.n,
+            self.tile.k,
+            self.resources.stages,
+            major(self.major_a),
+            major(self.major_b),
+            if self.transposed { "_t" } else { "" },
+        )
+    }
+}

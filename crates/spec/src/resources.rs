@@ -1,0 +1,384 @@
+//! Every buffer, barrier, register budget, TMEM column and workspace byte of a kernel, listed once. Stage counts, launch
+//! sizes and C++ offsets all come from here.
+
+use crate::{Bounded, InstructionId, LoaderId, Mnk, ScaleKind, ScheduleId, SchedulerId, Spec};
+use warpwright_arch::ArchId;
+
+/// What a group of warps does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RoleKind {
+    /// Brings operands into shared memory.
+    Load,
+    /// Multiplies. Where no other role is listed it also loads and runs the epilogue.
+    Mma,
+    /// Changes operands on their way (dequantisation, software scales).
+    Transform,
+    /// Fetches work for the others.
+    Scheduler,
+    /// Brings the epilogue's operands ahead.
+    EpilogueLoad,
+    /// Runs the epilogue.
+    Epilogue,
+}
+
+/// A role with its warps and registers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Role {
+    /// What it does.
+    pub kind: RoleKind,
+    /// How many warps.
+    pub warps: usize,
+    /// Registers a thread after setmaxnreg; 0: as launched.
+    pub registers: usize,
+}
+
+/// When a buffer is alive. Buffers of different phases may share bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lifetime {
+    /// From entry to exit.
+    Kernel,
+    /// While the mainloop of a tile runs.
+    Mainloop,
+    /// While the epilogue of a tile runs.
+    Epilogue,
+}
+
+/// A buffer in shared memory. Offsets are equal in all blocks of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Buffer {
+    /// Its name in the generated source.
+    pub name: &'static str,
+    /// Size, all stages together.
+    pub bytes: usize,
+    /// Alignment in bytes; the base of shared memory is aligned to 1,024.
+    pub align: usize,
+    /// When it is alive.
+    pub lifetime: Lifetime,
+    /// Distance from the base in bytes.
+    pub offset: usize,
+}
+
+/// How a pipeline's producer tells its consumer that a stage is full.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PipelineKind {
+    /// cp.async groups and a block-wide barrier.
+    CpAsyncGroups,
+    /// Plain stores and a block-wide barrier.
+    Barrier,
+    /// mbarriers counting transaction bytes.
+    MbarrierTransactions,
+    /// mbarriers counting arrivals.
+    MbarrierArrivals,
+}
+
+/// A pipeline between two roles.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pipeline {
+    /// Its name in the generated source.
+    pub name: &'static str,
+    /// Who fills a stage.
+    pub producer: RoleKind,
+    /// Who empties it.
+    pub consumer: RoleKind,
+    /// How fullness is told.
+    pub kind: PipelineKind,
+    /// How many stages.
+    pub stages: usize,
+    /// Bytes that fill one stage.
+    pub bytes: usize,
+}
+
+/// Bytes of global memory that a call needs. Old contents never matter: a region resets itself or is written before it is read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Workspace {
+    /// What it holds.
+    pub name: &'static str,
+    /// Size.
+    pub bytes: usize,
+    /// Alignment in bytes.
+    pub align: usize,
+}
+
+/// Where accumulators live between the mainloop and the epilogue.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// In the registers of a role.
+    Registers(RoleKind),
+    /// In tensor memory: first column and column count a stage.
+    TensorMemory {
+        /// Columns of one accumulator stage.
+        columns: usize,
+    },
+}
+
+/// How an epilogue gets accumulators: a place, how many tiles it holds, and the subtiles in which it hands them out.
+/// The (thread, value) → (m, n) layout is the instruction's, computed by the layout crate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct AccumulatorSource {
+    /// Where they live.
+    pub place: Place,
+    /// How many tiles' accumulators exist at once.
+    pub stages: usize,
+    /// Rows of a subtile, of the whole tile.
+    pub subtile_m: usize,
+    /// Columns of a subtile.
+    pub subtile_n: usize,
+}
+
+/// Everything that a kernel occupies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ResourcePlan {
+    /// Shared-memory buffers with their offsets.
+    pub buffers: Bounded<Buffer, 12>,
+    /// Roles, in the order of their warps.
+    pub roles: Bounded<Role, 6>,
+    /// Pipelines.
+    pub pipelines: Bounded<Pipeline, 6>,
+    /// Where accumulators are handed over.
+    pub accumulators: AccumulatorSource,
+    /// Warps of the MMA role along M and N.
+    pub warps: (usize, usize),
+    /// Pipeline depth.
+    pub stages: usize,
+    /// Bytes of one stage.
+    pub stage_bytes: usize,
+    /// Bytes that do not depend on the stage count (what aliases the stages is not in here).
+    pub fixed_bytes: usize,
+    /// Dynamic shared memory of the launch.
+    pub shared_bytes: usize,
+    /// TMEM columns, a power of two of at least 32, or 0.
+    pub tmem_columns: usize,
+    /// mbarriers in shared memory.
+    pub mbarriers: usize,
+    /// Named barriers of the 16, barrier 0 (`__syncthreads`) counted.
+    pub named_barriers: usize,
+    /// Threads of a block.
+    pub threads: usize,
+    /// Registers a thread at launch that the launch bounds ask for.
+    pub registers: usize,
+}
+
+impl ResourcePlan {
+    /// Most stages that are counted automatically.
+    pub const MAX_STAGES: usize = 8;
+
+    /// The plan of a spec whose tile is known; stages are counted if they are not fixed.
+    pub const fn of(s: &Spec, tile: Mnk) -> ResourcePlan {
+        let a = (tile.m * tile.k * s.a.bits() / 8).next_multiple_of(1024);
+        let b = (tile.n * tile.k * s.b.bits() / 8).next_multiple_of(1024);
+        let scales = scale_bytes(s, tile);
+        let stage_bytes = a + b + scales;
+        let warps = mma_warps(s, tile);
+        let roles = roles(s, warps);
+        let mut threads = 0;
+        let mut i = 0;
+        while i < roles.len() {
+            if let Some(r) = roles.get(i) {
+                threads += 32 * r.warps;
+            }
+            i += 1;
+        }
+        let accumulators = accumulators(s, tile, warps);
+        let asynchronous = matches!(s.loader, LoaderId::TMA | LoaderId::TMA_MULTICAST);
+        let mailbox = match s.scheduler {
+            SchedulerId::SINGLE_TILE | SchedulerId::AUTO => 0,
+            _ if matches!(s.instruction, InstructionId::TCGEN05) => 64,
+            _ => 0,
+        };
+        // Full and empty barriers of up to 16 stages, accumulator and mailbox barriers.
+        let barriers = if asynchronous { 512 } else { 0 };
+        // One subtile of accumulators, in the compute type, on its way from fragments to rows.
+        let staging = accumulators.subtile_m * accumulators.subtile_n * s.acc.bits() / 8;
+        // With ordinary MMA a tile's mainloop is over when its epilogue begins: the staging lies over the stages.
+        let aliases = !asynchronous;
+        let fixed_bytes = barriers + mailbox + if aliases { 0 } else { staging };
+        let limit = shared_limit(s.arch);
+        let stages = match s.stages {
+            Some(n) => n,
+            None if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) => 2,
+            None => {
+                let n = limit.saturating_sub(fixed_bytes) / stage_bytes;
+                if n > Self::MAX_STAGES { Self::MAX_STAGES } else { n }
+            }
+        };
+        let kind = if asynchronous {
+            PipelineKind::MbarrierTransactions
+        } else if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) {
+            PipelineKind::Barrier
+        } else {
+            PipelineKind::CpAsyncGroups
+        };
+        let producer = if roles.len() > 1 { RoleKind::Load } else { RoleKind::Mma };
+        let mut plan = ResourcePlan {
+            buffers: Bounded::new(),
+            roles,
+            pipelines: Bounded::new().with(Pipeline {
+                name: "operands",
+                producer,
+                consumer: RoleKind::Mma,
+                kind,
+                stages,
+                bytes: stage_bytes,
+            }),
+            accumulators,
+            warps,
+            stages,
+            stage_bytes,
+            fixed_bytes,
+            shared_bytes: 0,
+            tmem_columns: match accumulators.place {
+                Place::TensorMemory { columns } => tmem(columns * accumulators.stages),
+                Place::Registers(_) => 0,
+            },
+            mbarriers: if asynchronous { 2 * stages + 2 * accumulators.stages + 2 } else { 0 },
+            named_barriers: if matches!(s.schedule, ScheduleId::PINGPONG) { 5 } else { 1 },
+            threads,
+            registers: launch_registers(s, threads),
+        };
+        let mut end = 0;
+        end = plan.place("a", stages * a, 1024, Lifetime::Mainloop, end);
+        end = plan.place("b", stages * b, 1024, Lifetime::Mainloop, end);
+        if scales > 0 {
+            end = plan.place("scales", stages * scales, 128, Lifetime::Mainloop, end);
+        }
+        if aliases {
+            let staged = plan.place("staging", staging, 1024, Lifetime::Epilogue, 0);
+            if staged > end {
+                end = staged;
+            }
+        } else {
+            end = plan.place("staging", staging, 1024, Lifetime::Epilogue, end);
+            end = plan.place("barriers", barriers, 64, Lifetime::Kernel, end);
+            if mailbox > 0 {
+                end = plan.place("mailbox", mailbox, 64, Lifetime::Kernel, end);
+            }
+        }
+        plan.shared_bytes = end;
+        plan
+    }
+
+    const fn place(&mut self, name: &'static str, bytes: usize, align: usize, lifetime: Lifetime, end: usize) -> usize {
+        let offset = end.next_multiple_of(align);
+        self.buffers = self.buffers.with(Buffer { name, bytes, align, lifetime, offset });
+        offset + bytes
+    }
+
+    /// The buffer of a name.
+    pub fn buffer(&self, name: &str) -> Option<Buffer> {
+        self.buffers.iter().find(|b| b.name == name)
+    }
+}
+
+const fn scale_bytes(s: &Spec, tile: Mnk) -> usize {
+    if !s.scales.any() {
+        return 0;
+    }
+    let groups = if s.scales.k == 0 || tile.k <= s.scales.k { 1 } else { tile.k / s.scales.k };
+    let rows = if s.scales.m == 0 { 0 } else { tile.m.div_ceil(s.scales.m) };
+    let columns = if s.scales.n == 0 { 0 } else { tile.n.div_ceil(s.scales.n) };
+    let element = if matches!(s.scales.kind, ScaleKind::Hardware) { 1 } else { 4 };
+    (rows + columns * (1 + s.scales.zero_points as usize)) * groups * element
+}
+
+/// Warps along M and N of the role that multiplies: warp tiles of 64 x 64 where there are four or more of them, else
+/// four warps, the longer side cut first, no warp tile below 16 x 16 (one ldmatrix.x4 of each operand).
+pub const fn mma_warps(s: &Spec, tile: Mnk) -> (usize, usize) {
+    match s.instruction {
+        InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
+            let (mut m, mut n) = (halvings(tile.m, 64), halvings(tile.n, 64));
+            while m * n < 4 {
+                let (wm, wn) = (tile.m / m, tile.n / n);
+                if wm >= wn && wm.is_multiple_of(32) {
+                    m *= 2;
+                } else if wn.is_multiple_of(32) {
+                    n *= 2;
+                } else if wm.is_multiple_of(32) {
+                    m *= 2;
+                } else {
+                    break;
+                }
+            }
+            (m, n)
+        }
+        // One warp group (four warps) a 64 rows; Pingpong's groups each have the whole tile.
+        InstructionId::WGMMA => {
+            let groups = tile.m.div_ceil(64);
+            if matches!(s.schedule, ScheduleId::PINGPONG) || groups < 1 { (8, 1) } else { (4 * if groups > 3 { 2 } else { groups }, 1) }
+        }
+        InstructionId::TCGEN05 => (1, 1),
+    }
+}
+
+/// The smallest power of two that cuts `extent` into parts of at most `part`.
+const fn halvings(extent: usize, part: usize) -> usize {
+    let mut n = 1;
+    while extent / n > part && (extent / n).is_multiple_of(32) {
+        n *= 2;
+    }
+    n
+}
+
+const fn roles(s: &Spec, warps: (usize, usize)) -> Bounded<Role, 6> {
+    match s.instruction {
+        InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
+            Bounded::new().with(Role { kind: RoleKind::Mma, warps: warps.0 * warps.1, registers: 0 })
+        }
+        InstructionId::WGMMA => {
+            let consumers = warps.0 * warps.1;
+            let (load, mma) = if consumers >= 12 { (32, 160) } else { (40, 232) };
+            Bounded::new()
+                .with(Role { kind: RoleKind::Load, warps: 4, registers: load })
+                .with(Role { kind: RoleKind::Mma, warps: consumers, registers: mma })
+        }
+        InstructionId::TCGEN05 => Bounded::new()
+            .with(Role { kind: RoleKind::Mma, warps: 1, registers: 0 })
+            .with(Role { kind: RoleKind::Scheduler, warps: 1, registers: 0 })
+            .with(Role { kind: RoleKind::Load, warps: 1, registers: 0 })
+            .with(Role { kind: RoleKind::EpilogueLoad, warps: 1, registers: 0 })
+            .with(Role { kind: RoleKind::Epilogue, warps: 4, registers: 0 }),
+    }
+}
+
+const fn accumulators(s: &Spec, tile: Mnk, warps: (usize, usize)) -> AccumulatorSource {
+    match s.instruction {
+        // Each warp hands over the 16 rows of one mma at a time.
+        InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => AccumulatorSource {
+            place: Place::Registers(RoleKind::Mma),
+            stages: 1,
+            subtile_m: 16 * warps.0,
+            subtile_n: tile.n,
+        },
+        InstructionId::WGMMA => AccumulatorSource {
+            place: Place::Registers(RoleKind::Mma),
+            stages: if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 },
+            subtile_m: tile.m,
+            subtile_n: if tile.n.is_multiple_of(64) { 64 } else if tile.n.is_multiple_of(32) { 32 } else if tile.n.is_multiple_of(16) { 16 } else { 8 },
+        },
+        InstructionId::TCGEN05 => {
+            let two = 2 * tmem(tile.n) <= 512;
+            AccumulatorSource {
+                place: Place::TensorMemory { columns: tile.n },
+                stages: if two { 2 } else { 1 },
+                subtile_m: if tile.m > 128 { 128 } else { tile.m },
+                subtile_n: if tile.n.is_multiple_of(32) { 32 } else { 16 },
+            }
+        }
+    }
+}
+
+const fn tmem(columns: usize) -> usize {
+    if columns <= 32 { 32 } else { columns.next_power_of_two() }
+}
+
+const fn launch_registers(s: &Spec, threads: usize) -> usize {
+    if threads == 0 {
+        return 0;
+    }
+    let most = s.arch.registers_per_sm() as usize / threads / 8 * 8;
+    if most > 255 { 255 } else { most }
+}
+
+/// Shared memory that one block may use on an architecture, in bytes.
+pub const fn shared_limit(arch: ArchId) -> usize {
+    arch.smem_optin() as usize
+}

@@ -1,0 +1,90 @@
+//! What a composition of types reifies to.
+
+use crate::{InstructionId, LoaderId, Mnk, Node, Order, ScaleSpec, ScheduleId, SchedulerId, TransformId};
+use warpwright_arch::ArchId;
+use warpwright_numeric::Dtype;
+
+/// Everything that determines a kernel but the problem and the device. `None` and `AUTO` mean that the plan decides.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Spec {
+    /// Which instructions may be used.
+    pub arch: ArchId,
+    /// Element of A (M x K).
+    pub a: Dtype,
+    /// Element of B (K x N).
+    pub b: Dtype,
+    /// Element of the accumulator.
+    pub acc: Dtype,
+    /// Element of D (M x N).
+    pub d: Dtype,
+    /// How A lies in memory.
+    pub order_a: Option<Order>,
+    /// How B lies in memory.
+    pub order_b: Option<Order>,
+    /// How D lies in memory.
+    pub order_d: Option<Order>,
+    /// What multiplies.
+    pub instruction: InstructionId,
+    /// How operands reach shared memory.
+    pub loader: LoaderId,
+    /// What is done to B on the way.
+    pub transform: TransformId,
+    /// How scale factors enter.
+    pub scales: ScaleSpec,
+    /// What one block (under TwoSm one pair of blocks) computes at a time, in elements.
+    pub tile: Option<Mnk>,
+    /// Blocks of a cluster along M and N; K is 1.
+    pub cluster: Option<Mnk>,
+    /// Depth of the pipeline through shared memory.
+    pub stages: Option<usize>,
+    /// How loading, multiplying and storing overlap.
+    pub schedule: ScheduleId,
+    /// How tiles are handed to blocks.
+    pub scheduler: SchedulerId,
+    /// The epilogue's tree.
+    pub epilogue: &'static Node,
+    /// A mainloop from another crate: the tables do not judge it.
+    pub mainloop: Option<Extension>,
+    /// A tile scheduler from another crate.
+    pub tile_scheduler: Option<Extension>,
+}
+
+/// A collective that another crate adds: its name and device text enter the generated source and the cache key.
+#[derive(Clone, Copy)]
+pub struct Extension {
+    /// A C identifier, unique among a program's extensions.
+    pub name: &'static str,
+    /// Its device text.
+    pub cuda: &'static str,
+    /// What the crate that defines the collective's trait downcasts to.
+    pub implementation: &'static (dyn core::any::Any + Send + Sync),
+}
+
+// An implementation has no identity of its own: name and text are what reaches the GPU.
+impl PartialEq for Extension {
+    fn eq(&self, o: &Self) -> bool {
+        (self.name, self.cuda) == (o.name, o.cuda)
+    }
+}
+impl Eq for Extension {}
+impl core::hash::Hash for Extension {
+    fn hash<H: core::hash::Hasher>(&self, h: &mut H) {
+        (self.name, self.cuda).hash(h)
+    }
+}
+impl core::fmt::Debug for Extension {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Extension").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Spec {
+    /// The type in which an epilogue computes: f64 for f64, else f32; integers stay exact until something asks for a conversion.
+    pub const fn compute(&self) -> Dtype {
+        match self.acc {
+            Dtype::F64 => Dtype::F64,
+            Dtype::I32 => Dtype::I32,
+            _ => Dtype::F32,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The axes of a kernel as types (tags) and as values (ids).
+//!
+//! A tag and its id are spelt differently (`Cooperative`, `COOPERATIVE`): when an enum variant and a type share a name,
+//! rustc prints the type with its whole path in every message.
+
+use crate::Auto;
+
+macro_rules! tags {
+    ($(#[$doc:meta])* $trait:ident / $(#[$iddoc:meta])* $id:ident: $($(#[$tagdoc:meta])* $tag:ident $value:ident)+) => {
+        $(#[$iddoc])*
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum $id { $($(#[$tagdoc])* $value),+ }
+        impl $id {
+            /// Every value, in the order of declaration.
+            pub const ALL: &[$id] = &[$($id::$value),+];
+            /// The tag's name.
+            pub const fn name(self) -> &'static str {
+                match self { $($id::$value => stringify!($tag)),+ }
+            }
+            /// The value of a tag's name, in any case.
+            pub fn from_name(name: &str) -> Option<$id> {
+                Self::ALL.iter().copied().find(|x| x.name().eq_ignore_ascii_case(name))
+            }
+        }
+        impl core::fmt::Display for $id {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { f.write_str(self.name()) }
+        }
+        $(#[$doc])*
+        pub trait $trait: 'static {
+            /// As a value.
+            const ID: $id;
+        }
+        $(tags!(@tag $(#[$tagdoc])* $tag); impl $trait for $tag { const ID: $id = $id::$value; })+
+    };
+    (@tag $(#[$tagdoc:meta])* Auto) => {};
+    (@tag $(#[$tagdoc:meta])* $tag:ident) => {
+        $(#[$tagdoc])*
+        #[derive(Clone, Copy, Default, Debug)]
+        pub struct $tag;
+    };
+}
+
+tags!(
+    /// How a kernel overlaps loading, multiplying and storing.
+    #[diagnostic::on_unimplemented(message = "`{Self}` is not a kernel schedule",
+        note = "schedules are `Multistage`, `WarpSpecialized`, `Pingpong`, `Cooperative`, `OneSm`, `TwoSm` and `Auto`")]
+    Schedule /
+    /// A schedule as a value.
+    ScheduleId:
+    /// Decided by the plan.
+    Auto AUTO
+    /// Every warp loads, multiplies and stores; loads run several stages ahead.
+    Multistage MULTISTAGE
+    /// One warp group loads, another multiplies; one tile a block.
+    WarpSpecialized WARP_SPECIALIZED
+    /// Two consumer warp groups on different tiles: one's epilogue runs under the other's mainloop.
+    Pingpong PINGPONG
+    /// Consumer warp groups split one tile along M.
+    Cooperative COOPERATIVE
+    /// tcgen05 with one block a tile.
+    OneSm ONE_SM
+    /// tcgen05 with a pair of blocks a tile.
+    TwoSm TWO_SM
+);
+tags!(
+    /// How tiles are handed to blocks.
+    #[diagnostic::on_unimplemented(message = "`{Self}` is not a tile scheduler",
+        note = "tile schedulers are `SingleTile`, `Persistent`, `StreamK`, `SplitK`, `Grouped` and `Auto`")]
+    TileScheduler /
+    /// A tile scheduler as a value.
+    SchedulerId:
+    /// Decided by the plan.
+    Auto AUTO
+    /// One tile a block; the grid is the tiles.
+    SingleTile SINGLE_TILE
+    /// The grid is the device; blocks walk the tiles.
+    Persistent PERSISTENT
+    /// Tiles of the last waves are split along K so that all blocks finish together.
+    StreamK STREAM_K
+    /// Every tile is split along K into the same number of parts.
+    SplitK SPLIT_K
+    /// Many problems of different extents in one launch.
+    Grouped GROUPED
+);
+tags!(
+    /// How operands reach shared memory.
+    #[diagnostic::on_unimplemented(message = "`{Self}` is not an operand loader",
+        note = "loaders are `GlobalToRegister`, `CpAsync`, `Tma` and `TmaMulticast`")]
+    Loader /
+    /// A loader as a value.
+    LoaderId:
+    /// Plain loads through registers.
+    GlobalToRegister GLOBAL_TO_REGISTER
+    /// cp.async.
+    CpAsync CP_ASYNC
+    /// The tensor memory accelerator.
+    Tma TMA
+    /// The tensor memory accelerator, one load for several blocks of a cluster.
+    TmaMulticast TMA_MULTICAST
+);
+tags!(
+    /// What multiplies.
+    #[diagnostic::on_unimplemented(message = "`{Self}` is not a matrix instruction",
+        note = "instructions are `Simt`, `MmaSync`, `Wgmma` and `Tcgen05`")]
+    Instruction /
+    /// An instruction family as a value.
+    InstructionId:
+    /// The principal family of the architecture for these types.
+    Auto AUTO
+    /// Fused multiply-adds on the ordinary pipes.
+    Simt SIMT
+    /// Warp-wide mma.sync.
+    MmaSync MMA_SYNC
+    /// Warp-group-wide wgmma.
+    Wgmma WGMMA
+    /// tcgen05.mma into tensor memory.
+    Tcgen05 TCGEN05
+);
+tags!(
+    /// What is done to the B operand on its way to the instruction.
+    #[diagnostic::on_unimplemented(message = "`{Self}` is not an operand transform", note = "transforms are `Identity` and `Widen`")]
+    Transform /
+    /// A transform as a value.
+    TransformId:
+    /// Nothing.
+    Identity IDENTITY
+    /// A narrow integer becomes A's type: w = (q - zero point) * scale.
+    Widen WIDEN
+);
+
+/// CUTLASS's long name for [`Multistage`].
+pub type KernelMultistage = Multistage;
+/// CUTLASS's long name for [`WarpSpecialized`].
+pub type KernelTmaWarpSpecialized = WarpSpecialized;
+/// CUTLASS's long name for [`Pingpong`].
+pub type KernelTmaWarpSpecializedPingpong = Pingpong;
+/// CUTLASS's long name for [`Cooperative`].
+pub type KernelTmaWarpSpecializedCooperative = Cooperative;
+/// CUTLASS's long name for [`OneSm`].
+pub type KernelTmaWarpSpecialized1SmSm100 = OneSm;
+/// CUTLASS's long name for [`TwoSm`].
+pub type KernelTmaWarpSpecialized2SmSm100 = TwoSm;
+/// CUTLASS's name for [`Persistent`].
+pub type PersistentScheduler = Persistent;
+/// CUTLASS's name for [`StreamK`].
+pub type StreamKScheduler = StreamK;
+/// CUTLASS's name for [`Grouped`].
+pub type GroupScheduler = Grouped;

@@ -1,0 +1,261 @@
+//! What is wrong with a spec, and the only wording of each rule. The same value becomes a rustc error or an `Err`.
+
+use crate::{InstructionId, LoaderId, MajorId, Mnk, ScheduleId, SchedulerId, Scope, Text};
+use warpwright_arch::ArchId;
+use warpwright_numeric::Dtype;
+
+/// A broken rule, with the numbers that break it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A tile extent that the instruction cannot cover.
+    Extent {
+        /// M, N or K.
+        what: &'static str,
+        /// The extent.
+        given: usize,
+        /// What it must be a multiple of.
+        multiple_of: usize,
+        /// What it must not exceed.
+        at_most: usize,
+        /// Why.
+        why: &'static str,
+    },
+    /// More accumulators than the registers of a block hold.
+    Accumulators {
+        /// The tile.
+        tile: Mnk,
+        /// Most elements of a tile.
+        at_most: usize,
+    },
+    /// A tile that its warps cannot share evenly.
+    WarpTile {
+        /// The tile.
+        tile: Mnk,
+        /// Warps along M and N.
+        warps: (usize, usize),
+    },
+    /// Cluster extents that no device offers.
+    Cluster {
+        /// The cluster.
+        cluster: Mnk,
+        /// Most blocks in one.
+        at_most: usize,
+    },
+    /// TwoSm without a pair along M.
+    PairNeedsCluster {
+        /// Cluster extent along M.
+        m: usize,
+    },
+    /// Pingpong with too many rows.
+    PingpongRows {
+        /// Tile extent along M.
+        m: usize,
+    },
+    /// Cooperative with too few rows.
+    CooperativeRows {
+        /// Tile extent along M.
+        m: usize,
+    },
+    /// The plan does not fit shared memory.
+    SharedMemory {
+        /// Stages asked for.
+        stages: usize,
+        /// Bytes a stage.
+        stage: usize,
+        /// Bytes beside the stages.
+        fixed: usize,
+        /// Bytes needed.
+        total: usize,
+        /// Bytes there are.
+        limit: usize,
+        /// Stages that would fit.
+        fit: usize,
+        /// Where.
+        arch: ArchId,
+    },
+    /// A pipeline depth that the schedule does not take.
+    Stages {
+        /// Stages asked for.
+        given: usize,
+        /// Fewest.
+        at_least: usize,
+        /// Most.
+        at_most: usize,
+        /// Of which schedule.
+        schedule: ScheduleId,
+        /// On which architecture.
+        arch: ArchId,
+    },
+    /// More arguments than a kernel's parameters hold.
+    Arguments {
+        /// How many the tree binds.
+        given: usize,
+        /// How many fit.
+        at_most: usize,
+    },
+    /// Shared values used wrongly.
+    Shared(Scope),
+    /// Scale blocks that do not fit the tile.
+    ScaleGroup {
+        /// Elements along K of a scale block.
+        group: usize,
+        /// Tile extent along K.
+        tile_k: usize,
+    },
+    /// A narrow operand without scales.
+    NoScales {
+        /// The operand's element.
+        b: Dtype,
+    },
+    /// Block scale factors that the instruction cannot apply.
+    HardwareScales {
+        /// The instruction.
+        instruction: InstructionId,
+        /// The architecture.
+        arch: ArchId,
+    },
+    /// The architecture has no such schedule.
+    NoSchedule {
+        /// The architecture.
+        arch: ArchId,
+        /// The schedule.
+        schedule: ScheduleId,
+    },
+    /// The scheduler cannot feed the schedule.
+    NoFeed {
+        /// The scheduler.
+        scheduler: SchedulerId,
+        /// The schedule.
+        schedule: ScheduleId,
+    },
+    /// A hand-composed mainloop contradicts its schedule.
+    Pieces {
+        /// The architecture.
+        arch: ArchId,
+        /// The schedule.
+        schedule: ScheduleId,
+        /// What the table says.
+        loader: LoaderId,
+        /// What the table says.
+        instruction: InstructionId,
+        /// What was given.
+        given_loader: LoaderId,
+        /// What was given.
+        given_instruction: InstructionId,
+    },
+    /// No instruction multiplies these types.
+    NoInstruction {
+        /// The architecture.
+        arch: ArchId,
+        /// The schedule.
+        schedule: ScheduleId,
+        /// Element of A.
+        a: Dtype,
+        /// Element of B.
+        b: Dtype,
+        /// Element of the accumulator.
+        acc: Dtype,
+    },
+    /// The tree never uses the accumulator.
+    NoAccumulator,
+    /// The instruction cannot read an operand in this major.
+    NoMajor {
+        /// The instruction.
+        instruction: InstructionId,
+        /// The operand's element.
+        dtype: Dtype,
+        /// `A` or `B`.
+        operand: &'static str,
+        /// The major that was given.
+        major: MajorId,
+    },
+}
+
+impl Violation {
+    /// The rule in words: value, rule, remedy.
+    pub const fn text(&self) -> Text {
+        let t = Text::new();
+        match *self {
+            Violation::Extent { what, given, multiple_of, at_most, why } => t
+                .s("tile ").s(what).s(" = ").n(given).s(" is not a multiple of ").n(multiple_of).s(" up to ").n(at_most)
+                .s(" (").s(why).s(")"),
+            Violation::Accumulators { tile, at_most } => t
+                .s("a ").mnk(tile).s(" tile has ").n(tile.m * tile.n).s(" accumulators, but at most ").n(at_most)
+                .s(" fit the registers of a block; 128x256 and 256x128 are the largest"),
+            Violation::WarpTile { tile, warps: (m, n) } => t
+                .s("a ").mnk(tile).s(" tile over ").n(m).s("x").n(n)
+                .s(" warps leaves a warp tile that is not a multiple of 16x16; use extents that are 16, 32 or multiples of 64"),
+            Violation::Cluster { cluster, at_most } if at_most == 1 => {
+                t.s("cluster ").mnk(cluster).s(": this architecture has no clusters; use 1x1x1")
+            }
+            Violation::Cluster { cluster, at_most } => t
+                .s("cluster ").mnk(cluster).s(": extents must be powers of two, K must be 1, and at most ").n(at_most)
+                .s(" blocks may form a cluster; 2x1, 1x2 and 2x2 are usual"),
+            Violation::PairNeedsCluster { m } => t
+                .s("TwoSm pairs two blocks along M, so cluster M must be even, but it is ").n(m).s("; use Cluster<2, 1>"),
+            Violation::PingpongRows { m } => t
+                .s("Pingpong gives each warp group its own tile of at most 128 rows, but tile M = ").n(m)
+                .s("; lower M or use Cooperative"),
+            Violation::CooperativeRows { m } => t
+                .s("Cooperative splits a tile's rows over two warp groups of 64, but tile M = ").n(m)
+                .s("; use 128 or more, or Pingpong"),
+            Violation::SharedMemory { stages, stage, fixed, total, limit, fit, arch } => {
+                let t = t.n(stages).s(" stages of ").kib(stage);
+                let t = if fixed > 0 { t.s(" and ").kib(fixed).s(" for the epilogue and barriers") } else { t };
+                let t = t.s(" need ").kib(total).s(" of shared memory, but ").s(arch.name()).s(" has ").kib(limit);
+                if fit >= 2 {
+                    t.s("; at most ").n(fit).s(" stages fit")
+                } else {
+                    t.s("; not even 2 stages fit, so use a smaller tile")
+                }
+            }
+            Violation::Stages { given, at_least, at_most, schedule, arch } if at_least == at_most => t
+                .s(schedule.name()).s(" on ").s(arch.name()).s(" has exactly ").n(at_least)
+                .s(" stages, one in registers and one in shared memory, but ").n(given).s(" were asked for"),
+            Violation::Stages { given, at_least, at_most, schedule, .. } => t
+                .s(schedule.name()).s(" needs ").n(at_least).s(" to ").n(at_most)
+                .s(" stages to overlap loading with arithmetic, but has ").n(given),
+            Violation::Arguments { given, at_most } => t
+                .s("this epilogue has ").n(given).s(" arguments, but at most ").n(at_most).s(" fit a kernel's parameters"),
+            Violation::Shared(Scope::Rebound(id)) => t
+                .s("shared value ").n(id as usize).s(" is bound again inside its own scope: use share_as::<").n(id as usize + 1)
+                .s(", _, _>(..) for the inner one"),
+            Violation::Shared(Scope::Unbound(id)) => {
+                t.s("shared value ").n(id as usize).s(" is used outside of its share(..)")
+            }
+            Violation::Shared(Scope::TooMany(id)) => {
+                t.s("shared value ").n(id as usize).s(": at most 8 values may be shared, numbered 0 to 7")
+            }
+            Violation::ScaleGroup { group, tile_k } => t
+                .s("tile K = ").n(tile_k).s(" and scale groups of ").n(group)
+                .s(" do not divide one another; choose a tile K that is a multiple or a divisor of the group"),
+            Violation::NoScales { b } => t
+                .s("the narrow operand B of ").s(b.name()).s(" has no scales: give it Blockwise<G> or ZeroPoints<G>"),
+            Violation::HardwareScales { instruction, arch } => t
+                .s(instruction.name()).s(" on ").s(arch.name())
+                .s(" cannot apply block scale factors; Tcgen05 on Sm100 can, elsewhere use Blockwise<G>"),
+            Violation::NoSchedule { arch, schedule } => t
+                .s(arch.name()).s(" has no ").s(schedule.name()).s(" schedule"),
+            Violation::NoFeed { scheduler, schedule } => t
+                .s("the ").s(scheduler.name()).s(" tile scheduler cannot feed a ").s(schedule.name()).s(" kernel"),
+            Violation::Pieces { arch, schedule, loader, instruction, given_loader, given_instruction } => t
+                .s(schedule.name()).s(" on ").s(arch.name()).s(" is made of ").s(loader.name()).s(" and ").s(instruction.name())
+                .s(", not of ").s(given_loader.name()).s(" and ").s(given_instruction.name()),
+            Violation::NoInstruction { arch, schedule, a, b, acc } => t
+                .s(arch.name()).s(" has no instruction for the ").s(schedule.name()).s(" schedule that multiplies ").s(a.name())
+                .s(" by ").s(b.name()).s(" into ").s(acc.name()),
+            Violation::NoAccumulator => t.s("this epilogue never uses acc(), so the product would be computed in vain"),
+            Violation::NoMajor { instruction, dtype, operand, major } => t
+                .s(instruction.name()).s(" cannot read ").s(operand).s(" of ").s(dtype.name()).s(" that is ").s(major.name())
+                .s(": this type must be K-major, A RowMajor and B ColumnMajor; transpose it once, or store it K-major"),
+        }
+    }
+}
+
+impl core::fmt::Display for Violation {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.text().as_str())
+    }
+}
+impl core::error::Error for Violation {}

@@ -1,0 +1,111 @@
+// The epilogue's rolled loop: accumulators → shared memory → vectors → generated text → D.
+//
+// The mainloop's accumulators arrive as an accumulator source:
+//   subtiles                      how many there are
+//   row(s), column(s)             where this warp's slab of subtile s begins in the tile
+//   for_each_pair(s, f)           f(row, column, x0, x1) for this thread's pairs of neighbours along a row of the slab
+// Each warp stages its own slab of `cfg::slab_rows` × `cfg::slab_columns` values, so no other warp waits for it, and reads it
+// back as vectors of `cfg::d_vector` elements along D's contiguous direction.
+//
+// The generated text is `struct Epilogue`:
+//   explicit Epilogue(const EpilogueParams&, unsigned batch)                 reads the scalars, once per tile
+//   static bool uses_accumulator(const EpilogueParams&, unsigned batch)      false: zero scalars drop every use of acc()
+//   template <int V> struct Loads                                            raw values of one vector's other operands
+//   template <int V> Loads<V> load(params, d, coordinates) const             fetches them, one step ahead of visit
+//   template <int V> void visit(out, acc, loads, params, coordinates) const  computes V elements of D
+// It appears once in the kernel. Every lane calls load and visit, with count 0 where it has nothing.
+
+// Writes an accumulator source's pairs to the warp's slab.
+struct SlabWriter {
+    unsigned slab;
+
+    __device__ __forceinline__ void operator()(unsigned row, unsigned column, float x0, float x1) const {
+        ptx::st_shared_v2(slab + idx::slab(row, column), x0, x1);
+    }
+};
+
+template <class Epilogue>
+struct Visitor {
+    static constexpr int V = cfg::d_vector;
+    static constexpr unsigned steps = cfg::slab_rows * cfg::slab_columns / (V * 32);
+    static_assert(steps * V * 32 == cfg::slab_rows * cfg::slab_columns, "a warp's vectors fill the slab exactly");
+
+    const Params& params;
+    unsigned slab;  // shared address of this warp's slab
+    unsigned lane;
+
+    __device__ __forceinline__ Visitor(const Params& p, unsigned shared)
+        : params(p), slab(shared + cfg::slab_offset + threadIdx.x / 32 * cfg::slab_bytes), lane(threadIdx.x % 32) {}
+
+    template <class Accumulators>
+    __device__ __forceinline__ void run(const Work& w, const Accumulators& accumulators) const {
+        const Epilogue epilogue(params.epilogue, w.batch);
+        auto next = coordinates(w, accumulators, 0, 0);
+        auto ahead = epilogue.template load<V>(params.epilogue, params.d, next);
+#pragma unroll 1
+        for (unsigned subtile = 0; subtile < Accumulators::subtiles; ++subtile) {
+            __syncwarp();
+            accumulators.for_each_pair(subtile, SlabWriter{slab});
+            __syncwarp();
+#pragma unroll 1
+            for (unsigned step = 0; step < steps; ++step) {
+                const auto now = next;
+                const auto loads = ahead;
+                const bool wrap = step + 1 == steps;
+                if (!wrap || subtile + 1 < Accumulators::subtiles) {
+                    next = coordinates(w, accumulators, subtile + wrap, wrap ? 0 : step + 1);
+                    ahead = epilogue.template load<V>(params.epilogue, params.d, next);
+                }
+                Accumulator acc[V];
+                read(acc, step);
+                Compute out[V];
+                epilogue.template visit<V>(out, acc, loads, params.epilogue, now);
+                store(now, Vector<ElementD, V>::encode(out));
+            }
+        }
+    }
+
+   private:
+    template <class Accumulators>
+    __device__ __forceinline__ Coordinates coordinates(const Work& w, const Accumulators& accumulators, unsigned subtile,
+                                                       unsigned step) const {
+        const unsigned vector = lane + step * 32;
+        const unsigned row = w.tile_m * cfg::tile_m + accumulators.row(subtile) + idx::vector_row(vector);
+        const unsigned column = w.tile_n * cfg::tile_n + accumulators.column(subtile) + idx::vector_column(vector);
+        const unsigned left = column < params.columns ? params.columns - column : 0;
+        Coordinates c;
+        c.m = cfg::transposed ? column : row;
+        c.n = cfg::transposed ? row : column;
+        c.batch = w.batch;
+        c.count = row < params.rows ? min(left, static_cast<unsigned>(V)) : 0;
+        return c;
+    }
+
+    __device__ __forceinline__ void read(Accumulator (&acc)[V], unsigned step) const {
+        const unsigned vector = lane + step * 32;
+        const unsigned row = idx::vector_row(vector);
+        const unsigned column = idx::vector_column(vector);
+        constexpr int width = V % 4 == 0 ? 4 : 1;
+#pragma unroll
+        for (int v = 0; v < V; v += width) {
+            if constexpr (width == 4) {
+                ptx::ld_shared_v4(acc + v, slab + idx::slab(row, column + v));
+            } else {
+                ptx::ld_shared(acc + v, slab + idx::slab(row, column + v));
+            }
+        }
+    }
+
+    __device__ __forceinline__ void store(const Coordinates& c, const Vector<ElementD, V>& x) const {
+        const TensorArg& d = params.d;
+        auto* p = static_cast<ElementD*>(const_cast<void*>(d.pointer)) + c.batch * d.stride_batch + c.m * d.stride_m +
+                  c.n * d.stride_n;
+        if constexpr (V * sizeof(ElementD) >= 4 && V > 1) {
+            if (c.count == V) {
+                store_vector<(V * sizeof(ElementD) > 16 ? 16 / sizeof(ElementD) : V)>(p, x);
+                return;
+            }
+        }
+        store_elements(p, cfg::transposed ? d.stride_m : d.stride_n, c.count, x);
+    }
+};

@@ -1,0 +1,138 @@
+// PTX instructions as functions, one each, no policy.
+//
+// Statements that touch or order memory are volatile with a "memory" clobber; arithmetic is neither, so that it can be
+// scheduled freely. Shared addresses are 32-bit offsets into the shared window.
+namespace ptx {
+
+__device__ __forceinline__ unsigned shared_address(const void* pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies `bytes` (4, 8, 16) to shared memory asynchronously; bytes from `valid` on are written as zero and not read.
+template <unsigned bytes>
+__device__ __forceinline__ void cp_async(unsigned target, const void* source, unsigned valid) {
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async copies 4, 8 or 16 bytes");
+    if constexpr (bytes == 16) {
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target), "l"(source), "r"(valid)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(target), "l"(source), "n"(bytes),
+                     "r"(valid)
+                     : "memory");
+    }
+}
+
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most `pending` of this thread's latest groups are incomplete. Other threads still need a barrier.
+template <unsigned pending>
+__device__ __forceinline__ void cp_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+// Four 8x8 matrices of 16-bit elements; lane l names row l % 8 of matrix l / 8.
+template <bool transposed>
+__device__ __forceinline__ void ldmatrix_x4(unsigned (&r)[4], unsigned address) {
+    if constexpr (transposed) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(address)
+                     : "memory");
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(address)
+                     : "memory");
+    }
+}
+
+__device__ __forceinline__ void mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ float cvt_f32_f16(unsigned short x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+}
+
+__device__ __forceinline__ unsigned cvt_rn_f16x2(float high, float low) {
+    unsigned y;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+    return y;
+}
+
+__device__ __forceinline__ unsigned cvt_rn_bf16x2(float high, float low) {
+    unsigned y;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+    return y;
+}
+
+// One global access of 2, 4, 8 or 16 bytes; 2 bytes use the low half of words[0].
+template <unsigned bytes>
+__device__ __forceinline__ void ld_global(unsigned* words, const void* source) {
+    static_assert(bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16, "an access has 2, 4, 8 or 16 bytes");
+    if constexpr (bytes == 16) {
+        asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                     : "l"(source)
+                     : "memory");
+    } else if constexpr (bytes == 8) {
+        asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "l"(source) : "memory");
+    } else if constexpr (bytes == 4) {
+        asm volatile("ld.global.b32 %0, [%1];" : "=r"(words[0]) : "l"(source) : "memory");
+    } else {
+        unsigned short half;
+        asm volatile("ld.global.b16 %0, [%1];" : "=h"(half) : "l"(source) : "memory");
+        words[0] = half;
+    }
+}
+
+template <unsigned bytes>
+__device__ __forceinline__ void st_global(void* target, const unsigned* words) {
+    static_assert(bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16, "an access has 2, 4, 8 or 16 bytes");
+    if constexpr (bytes == 16) {
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(target), "r"(words[0]), "r"(words[1]),
+                     "r"(words[2]), "r"(words[3])
+                     : "memory");
+    } else if constexpr (bytes == 8) {
+        asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(target), "r"(words[0]), "r"(words[1]) : "memory");
+    } else if constexpr (bytes == 4) {
+        asm volatile("st.global.b32 [%0], %1;" ::"l"(target), "r"(words[0]) : "memory");
+    } else {
+        asm volatile("st.global.b16 [%0], %1;" ::"l"(target), "h"(static_cast<unsigned short>(words[0])) : "memory");
+    }
+}
+
+__device__ __forceinline__ void st_shared_v4(unsigned target, const unsigned (&words)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(target), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+                 "r"(words[3])
+                 : "memory");
+}
+
+__device__ __forceinline__ void st_shared_v2(unsigned target, float x0, float x1) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(target), "f"(x0), "f"(x1) : "memory");
+}
+
+__device__ __forceinline__ void ld_shared_v4(float* x, unsigned source) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                 : "r"(source)
+                 : "memory");
+}
+
+__device__ __forceinline__ void ld_shared(float* x, unsigned source) {
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x[0]) : "r"(source) : "memory");
+}
+
+}  // namespace ptx

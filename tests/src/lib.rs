@@ -1,0 +1,32 @@
+//! The case table that every backend and mainloop runs, and what decides whether an answer is right.
+//!
+//! ```text
+//! cases/*.toml ── Case ── Prepared (byte buffers with guards) ── Runner ── Outcome ─┐
+//!                             └── Reference (f64, own loops, own epilogue) ──────────┴── judge ── Report
+//! cases/expected.json.gz (NumPy) ── Outside ── checks Reference and outputs from outside
+//! ```
+//!
+//! The reference shares nothing with the kernels but the element types' conversions: it has its own parser for the
+//! epilogue notation, its own strides and its own zero rule. Whoever runs the table implements [`Runner`].
+
+pub mod case;
+pub mod compare;
+pub mod expected;
+pub mod expression;
+pub mod naive;
+pub mod operand;
+pub mod pairwise;
+pub mod pattern;
+pub mod prepare;
+pub mod random;
+pub mod reference;
+pub mod runner;
+pub mod user;
+
+pub use case::{Case, ErrorKind, Expect, Order, Plan};
+pub use compare::{Report, Verdict, judge};
+pub use expected::Outside;
+pub use operand::Operand;
+pub use prepare::{Binding, Prepared};
+pub use reference::Reference;
+pub use runner::{Outcome, Runner, run};

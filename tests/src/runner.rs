@@ -1,0 +1,60 @@
+//! What runs the table.
+
+use crate::case::{Case, ErrorKind};
+use crate::compare::{Report, judge};
+use crate::expected::Outside;
+use crate::prepare::Prepared;
+use crate::reference::Reference;
+
+/// Something that multiplies: a backend, a mainloop, or a model of a faulty one.
+pub trait Runner {
+    /// Runs one case. D goes back with all bytes of its buffer, laid out as `case.d.layout` says.
+    fn run(&self, case: &Prepared) -> Outcome;
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// It ran.
+    Done {
+        /// All bytes of D's buffer afterwards.
+        d: Vec<u8>,
+        /// Name of the launched kernel.
+        kernel: String,
+    },
+    /// It was refused with a typed error.
+    Failed {
+        /// The error's kind.
+        kind: ErrorKind,
+        /// The error's text.
+        text: String,
+        /// All bytes of D's buffer afterwards.
+        d: Vec<u8>,
+    },
+    /// This runner is not meant for the case.
+    Skipped {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Runs rows one after the other; what is known from outside is checked too.
+pub fn run(cases: &[Case], runner: &dyn Runner, outside: &Outside) -> Vec<Report> {
+    cases.iter().map(|case| run_one(case, runner, outside)).collect()
+}
+
+fn run_one(case: &Case, runner: &dyn Runner, outside: &Outside) -> Report {
+    let prepared = match Prepared::new(case) {
+        Ok(prepared) => prepared,
+        Err(what) => return Report::failed(&case.name, what),
+    };
+    let outcome = runner.run(&prepared);
+    let report = judge(&prepared, &Reference::of(&prepared), &outcome);
+    match (&outcome, outside.get(&case.name)) {
+        (Outcome::Done { d, .. }, Some(known)) if report.passed() => match known.check_output(&prepared, d) {
+            Ok(()) => report,
+            Err(what) => Report::failed(&case.name, format!("against the values from outside: {what}")),
+        },
+        _ => report,
+    }
+}
