@@ -69,15 +69,19 @@ pub fn from_f32_vec<T: Element>(src: &[f32]) -> Vec<T> {
 impl Element for f64 {
     const DTYPE: Dtype = Dtype::F64;
     type Output = f64;
+    #[inline]
     fn to_f64(self) -> f64 {
         self
     }
+    #[inline]
     fn from_f64(x: f64) -> f64 {
         x
     }
+    #[inline]
     fn to_f32(self) -> f32 {
         self as f32
     }
+    #[inline]
     fn from_f32(x: f32) -> f64 {
         f64::from(x)
     }
@@ -86,15 +90,19 @@ impl Element for f64 {
 impl Element for f32 {
     const DTYPE: Dtype = Dtype::F32;
     type Output = f32;
+    #[inline]
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
+    #[inline]
     fn from_f64(x: f64) -> f32 {
         x as f32
     }
+    #[inline]
     fn to_f32(self) -> f32 {
         self
     }
+    #[inline]
     fn from_f32(x: f32) -> f32 {
         x
     }
@@ -111,16 +119,20 @@ macro_rules! half {
         impl Element for $name {
             const DTYPE: Dtype = Dtype::$dtype;
             type Output = $name;
+            #[inline]
             fn to_f64(self) -> f64 {
                 f64::from(self.to_f32())
             }
             // Not the type's own `from_f64`: that one rounds twice, or looks at the high half of `x` only.
+            #[inline]
             fn from_f64(x: f64) -> $name {
                 $name::from_bits(Format::$format.encode(x, Overflow::NonFinite) as u16)
             }
+            #[inline]
             fn to_f32(self) -> f32 {
                 self.to_f32()
             }
+            #[inline]
             fn from_f32(x: f32) -> $name {
                 $name::from_f32(x)
             }
@@ -143,16 +155,20 @@ macro_rules! integers {
         impl Element for $name {
             const DTYPE: Dtype = Dtype::$dtype;
             type Output = i32;
+            #[inline]
             fn to_f64(self) -> f64 {
                 f64::from(self)
             }
             // `as` saturates and makes NaN 0.
+            #[inline]
             fn from_f64(x: f64) -> $name {
                 x.round_ties_even() as $name
             }
+            #[inline]
             fn to_f32(self) -> f32 {
                 self as f32
             }
+            #[inline]
             fn from_f32(x: f32) -> $name {
                 x.round_ties_even() as $name
             }

@@ -29,12 +29,14 @@ impl e5m2 {
 macro_rules! same_bits {
     ($($ours:ident = $theirs:ident)+) => { $(
         impl From<float8::$theirs> for $ours {
+            #[inline]
             fn from(x: float8::$theirs) -> $ours {
                 $ours::from_bits(x.to_bits())
             }
         }
 
         impl From<$ours> for float8::$theirs {
+            #[inline]
             fn from(x: $ours) -> float8::$theirs {
                 float8::$theirs::from_bits(x.to_bits())
             }

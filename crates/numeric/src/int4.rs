@@ -20,6 +20,7 @@ pub struct u4(u8);
 
 impl i4 {
     /// The value.
+    #[inline]
     pub const fn get(self) -> i8 {
         (self.0 << 4) as i8 >> 4
     }
@@ -27,6 +28,7 @@ impl i4 {
 
 impl u4 {
     /// The value.
+    #[inline]
     pub const fn get(self) -> u8 {
         self.0 & 0xf
     }
@@ -42,22 +44,26 @@ macro_rules! int4 {
 
             /// The value nearest to `x`: saturates.
             #[allow(unused_comparisons, reason = "an unsigned type has nothing below its smallest value")]
+            #[inline]
             pub const fn new(x: $wide) -> $name {
                 let x = if x < $min { $min } else if x > $max { $max } else { x };
                 $name::from_bits(x as u8)
             }
 
             /// The value with these bits; the high four are dropped.
+            #[inline]
             pub const fn from_bits(bits: u8) -> $name {
                 $name(bits & 0xf)
             }
 
             /// The value's bits, in the low four bits of the byte.
+            #[inline]
             pub const fn to_bits(self) -> u8 {
                 self.0 & 0xf
             }
 
             /// The nearest integer, ties to even; saturates, and NaN becomes 0.
+            #[inline]
             pub const fn from_f64(x: f64) -> $name {
                 $name::new(x.round_ties_even() as $wide)
             }
@@ -71,21 +77,26 @@ macro_rules! int4 {
         impl Element for $name {
             const DTYPE: Dtype = Dtype::$dtype;
             type Output = i32;
+            #[inline]
             fn to_f64(self) -> f64 {
                 self.get() as f64
             }
+            #[inline]
             fn from_f64(x: f64) -> $name {
                 $name::from_f64(x)
             }
+            #[inline]
             fn to_f32(self) -> f32 {
                 self.get() as f32
             }
+            #[inline]
             fn from_f32(x: f32) -> $name {
                 $name::from_f64(x as f64)
             }
         }
 
         impl PartialEq for $name {
+            #[inline]
             fn eq(&self, other: &$name) -> bool {
                 self.get() == other.get()
             }
@@ -94,6 +105,7 @@ macro_rules! int4 {
         impl Eq for $name {}
 
         impl PartialOrd for $name {
+            #[inline]
             fn partial_cmp(&self, other: &$name) -> Option<core::cmp::Ordering> {
                 Some(self.cmp(other))
             }
@@ -124,12 +136,14 @@ macro_rules! int4 {
         }
 
         impl From<$name> for $wide {
+            #[inline]
             fn from(x: $name) -> $wide {
                 x.get()
             }
         }
 
         impl From<$name> for i32 {
+            #[inline]
             fn from(x: $name) -> i32 {
                 i32::from(x.get())
             }

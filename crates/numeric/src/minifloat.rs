@@ -137,6 +137,37 @@ impl Format {
         exp2(-(self.mantissa_bits as i32))
     }
 
+    /// What [`encode`](Format::encode) with [`Overflow::SatFinite`] gives, without branches; the loop over a slice becomes
+    /// vector instructions, which takes a tenth of the time of `encode`.
+    ///
+    /// Right for formats of at most 8 bits: those end well inside the range of `f32`'s normal numbers.
+    #[inline(always)]
+    pub(crate) const fn encode_f32(self, x: f32) -> u32 {
+        const STORED: u32 = f32::MANTISSA_DIGITS - 1;
+        const INFINITY: i32 = f32::INFINITY.to_bits() as i32;
+        const fn larger(a: i32, b: i32) -> i32 {
+            if a > b { a } else { b }
+        }
+        // Magnitudes are compared as integers, which orders them as numbers and puts NaN above all.
+        let magnitude = (x.to_bits() & i32::MAX as u32) as i32;
+        let is_nan = magnitude > INFINITY;
+        let max_code = self.max_code();
+        let max = ((max_code << (STORED - self.mantissa_bits)) + (((127 - self.bias) as u32) << STORED)) as i32;
+        let magnitude = -larger(-magnitude, -max);
+        let min_field = self.min_exponent() + 127;
+        let scale = larger(magnitude >> STORED, min_field);
+        // A power of two whose last place is the last place of the result: adding it rounds, and counts in those places.
+        let anchor = (scale + (STORED - self.mantissa_bits) as i32) << STORED;
+        let rounded = (f32::from_bits(magnitude as u32) + f32::from_bits(anchor as u32)).to_bits() - anchor as u32;
+        let code = (((scale - min_field) as u32) << self.mantissa_bits) + rounded;
+        let code = code | x.to_bits() >> 31 << (self.bits() - 1);
+        let nan = match self.nan_code() {
+            Some(code) => code,
+            None => max_code,
+        };
+        if is_nan { nan } else { code }
+    }
+
     /// The exponent of the smallest normal value.
     const fn min_exponent(self) -> i32 {
         1 - self.bias
@@ -223,7 +254,9 @@ mod tests {
 
     #[test]
     fn every_code_survives_a_round_trip() {
-        for format in ALL {
+        let foreign = [(4, 3, 8, Specials::Fnuz), (5, 2, 16, Specials::Fnuz), (3, 4, 3, Specials::Ieee)];
+        let foreign = foreign.map(|(e, m, bias, specials)| Format::new(e, m, bias, specials));
+        for format in ALL.into_iter().chain(foreign) {
             for code in 0..1u32 << format.bits() {
                 let value = format.decode(code);
                 assert_eq!(value.is_nan(), format.is_nan(code), "{format:?} {code:#x}");
@@ -253,6 +286,29 @@ mod tests {
     }
 
     #[test]
+    fn the_path_from_f32_is_the_path_from_f64() {
+        for format in ALL.into_iter().filter(|format| format.bits() <= 8) {
+            let check = |x: f32| {
+                let expected = format.encode(f64::from(x), Overflow::SatFinite);
+                assert_eq!(format.encode_f32(x), expected, "{format:?} {x:e}");
+            };
+            for i in 0..300_000u32 {
+                check(f32::from_bits(i.wrapping_mul(0x9e37_79b1)));
+            }
+            for code in 0..format.max_code() {
+                let middle = ((format.decode(code) + format.decode(code + 1)) / 2.0) as f32;
+                for x in [middle, middle.next_down(), middle.next_up(), format.decode(code) as f32] {
+                    check(x);
+                    check(-x);
+                }
+            }
+            for x in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN, f32::MAX, f32::from_bits(1)] {
+                check(x);
+            }
+        }
+    }
+
+    #[test]
     fn f32_is_what_the_compiler_makes_it() {
         for i in 0..200_000u64 {
             // Odd multiples of a large odd number: spread over all exponents, signs and tails.
@@ -276,6 +332,12 @@ mod tests {
             assert_eq!(Format::E5M2.encode(x, Overflow::NonFinite), 0x7c);
             assert_eq!(Format::E2M1.encode(-x, Overflow::NonFinite), 0xf);
         }
+        let fnuz = Format::new(4, 3, 8, Specials::Fnuz);
+        assert_eq!(fnuz.encode(-1e9, Overflow::SatFinite), 0xff);
+        for x in [1e9, f64::NEG_INFINITY, f64::NAN] {
+            assert_eq!(fnuz.encode(x, Overflow::NonFinite), 0x80);
+        }
+        assert_eq!(fnuz.encode(-0.0, Overflow::NonFinite), 0);
         assert_eq!(Format::E2M1.encode(f64::NAN, Overflow::NonFinite), 0x7);
         assert_eq!(Format::E5M2.encode(f64::NAN, Overflow::SatFinite), 0x7f);
     }

@@ -29,31 +29,37 @@ macro_rules! minifloat {
             pub const EPSILON: $name = $name::from_f64(Self::FORMAT.epsilon());
 
             /// The value with these bits; bits above the type's width are dropped.
+            #[inline]
             pub const fn from_bits(bits: u8) -> $name {
                 $name(bits & (Self::CODES - 1) as u8)
             }
 
             /// The value's bits, in the low bits of the byte.
+            #[inline]
             pub const fn to_bits(self) -> u8 {
                 self.0 & (Self::CODES - 1) as u8
             }
 
             /// The nearest value, ties to even; saturates to ±[`MAX`](Self::MAX), infinities too.
+            #[inline]
             pub const fn from_f64(x: f64) -> $name {
                 $name(Self::FORMAT.encode(x, $crate::Overflow::SatFinite) as u8)
             }
 
             /// The nearest value, ties to even; saturates to ±[`MAX`](Self::MAX), infinities too.
+            #[inline]
             pub const fn from_f32(x: f32) -> $name {
-                $name::from_f64(x as f64)
+                $name(Self::FORMAT.encode_f32(x) as u8)
             }
 
             /// The value, exactly.
+            #[inline]
             pub const fn to_f64(self) -> f64 {
                 self.to_f32() as f64
             }
 
             /// The value, exactly.
+            #[inline]
             pub const fn to_f32(self) -> f32 {
                 static VALUES: [f32; $name::CODES] = {
                     let mut values = [0.0; $name::CODES];
@@ -68,16 +74,19 @@ macro_rules! minifloat {
             }
 
             /// Whether this is not a number.
+            #[inline]
             pub const fn is_nan(self) -> bool {
                 Self::FORMAT.is_nan(self.to_bits() as u32)
             }
 
             /// Whether this is neither infinite nor NaN.
+            #[inline]
             pub const fn is_finite(self) -> bool {
                 self.to_bits() as u32 & Self::FORMAT.magnitude_mask() <= Self::FORMAT.max_code()
             }
 
             /// Whether the sign bit is set: also for -0 and some NaNs.
+            #[inline]
             pub const fn is_sign_negative(self) -> bool {
                 self.to_bits() as u32 & Self::FORMAT.sign_mask() != 0
             }
@@ -86,15 +95,19 @@ macro_rules! minifloat {
         impl $crate::Element for $name {
             const DTYPE: $crate::Dtype = $crate::Dtype::$dtype;
             type Output = $crate::bf16;
+            #[inline]
             fn to_f64(self) -> f64 {
                 self.to_f64()
             }
+            #[inline]
             fn from_f64(x: f64) -> $name {
                 $name::from_f64(x)
             }
+            #[inline]
             fn to_f32(self) -> f32 {
                 self.to_f32()
             }
+            #[inline]
             fn from_f32(x: f32) -> $name {
                 $name::from_f32(x)
             }
@@ -102,18 +115,21 @@ macro_rules! minifloat {
 
         impl ::core::ops::Neg for $name {
             type Output = $name;
+            #[inline]
             fn neg(self) -> $name {
                 $name(self.0 ^ Self::FORMAT.sign_mask() as u8)
             }
         }
 
         impl From<$name> for $crate::f16 {
+            #[inline]
             fn from(x: $name) -> $crate::f16 {
                 $crate::f16::from_f32(x.to_f32())
             }
         }
 
         impl From<$name> for $crate::bf16 {
+            #[inline]
             fn from(x: $name) -> $crate::bf16 {
                 $crate::bf16::from_f32(x.to_f32())
             }
@@ -132,12 +148,14 @@ macro_rules! float_traits {
         unsafe impl ::bytemuck::Pod for $name {}
 
         impl PartialEq for $name {
+            #[inline]
             fn eq(&self, other: &$name) -> bool {
                 self.to_f32() == other.to_f32()
             }
         }
 
         impl PartialOrd for $name {
+            #[inline]
             fn partial_cmp(&self, other: &$name) -> Option<::core::cmp::Ordering> {
                 self.to_f32().partial_cmp(&other.to_f32())
             }
@@ -156,12 +174,14 @@ macro_rules! float_traits {
         }
 
         impl From<$name> for f32 {
+            #[inline]
             fn from(x: $name) -> f32 {
                 x.to_f32()
             }
         }
 
         impl From<$name> for f64 {
+            #[inline]
             fn from(x: $name) -> f64 {
                 x.to_f64()
             }

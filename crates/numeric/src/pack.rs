@@ -135,8 +135,8 @@ mod tests {
     fn four_6_bit_elements_fill_three_bytes() {
         // 000001, 000010, 000011, 100000, from the lowest bit up.
         let x = [1, 2, 3, 32].map(e3m2::from_bits);
-        assert_eq!(pack(&x), [0b10_000001, 0b0011_0000, 0b100000_00]);
-        assert_eq!(pack(&x[..2]), [0b10_000001, 0b0000_0000]);
+        assert_eq!(pack(&x), [0b1000_0001, 0b0011_0000, 0b1000_0000]);
+        assert_eq!(pack(&x[..2]), [0b1000_0001, 0b0000_0000]);
     }
 
     #[test]

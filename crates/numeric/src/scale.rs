@@ -27,11 +27,13 @@ impl e8m0 {
     pub const NAN: e8m0 = e8m0(Self::NAN_CODE);
 
     /// The value with these bits: 2 to the power of `bits - 127`, and NaN for 255.
+    #[inline]
     pub const fn from_bits(bits: u8) -> e8m0 {
         e8m0(bits)
     }
 
     /// The value's bits: its exponent plus 127.
+    #[inline]
     pub const fn to_bits(self) -> u8 {
         self.0
     }
@@ -40,6 +42,7 @@ impl e8m0 {
     ///
     /// Zero, negative values, NaN and what rounds beyond 2¹²⁷ become NaN. Values from 2⁻¹²⁷ down become 2⁻¹²⁷,
     /// values between 2⁻¹²⁷ and 2⁻¹²⁶ become 2⁻¹²⁶.
+    #[inline]
     pub const fn from_f64(x: f64) -> e8m0 {
         if x.is_nan() || x <= 0.0 {
             return e8m0::NAN;
@@ -49,16 +52,19 @@ impl e8m0 {
     }
 
     /// As [`from_f64`](e8m0::from_f64).
+    #[inline]
     pub const fn from_f32(x: f32) -> e8m0 {
         e8m0::from_f64(x as f64)
     }
 
     /// The value, exactly.
+    #[inline]
     pub const fn to_f64(self) -> f64 {
         if self.is_nan() { f64::NAN } else { exp2(self.0 as i32 - 127) }
     }
 
     /// The value, exactly; 2⁻¹²⁷ is a subnormal `f32`.
+    #[inline]
     pub const fn to_f32(self) -> f32 {
         match self.0 {
             0 => f32::from_bits(1 << 22),
@@ -68,6 +74,7 @@ impl e8m0 {
     }
 
     /// Whether this is not a number.
+    #[inline]
     pub const fn is_nan(self) -> bool {
         self.0 == Self::NAN_CODE
     }
@@ -82,15 +89,19 @@ impl Default for e8m0 {
 impl Element for e8m0 {
     const DTYPE: Dtype = Dtype::E8m0;
     type Output = f32;
+    #[inline]
     fn to_f64(self) -> f64 {
         self.to_f64()
     }
+    #[inline]
     fn from_f64(x: f64) -> e8m0 {
         e8m0::from_f64(x)
     }
+    #[inline]
     fn to_f32(self) -> f32 {
         self.to_f32()
     }
+    #[inline]
     fn from_f32(x: f32) -> e8m0 {
         e8m0::from_f32(x)
     }

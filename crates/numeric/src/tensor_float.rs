@@ -29,26 +29,36 @@ impl tf32 {
     pub const MIN_POSITIVE_SUBNORMAL: tf32 = tf32(1 << Self::UNUSED_BITS);
     /// The distance from 1 to the next value above it.
     pub const EPSILON: tf32 = tf32::from_f64(Format::TF32.epsilon());
+    /// Positive infinity.
+    pub const INFINITY: tf32 = tf32::from_f64(f64::INFINITY);
+    /// Negative infinity.
+    pub const NEG_INFINITY: tf32 = tf32::from_f64(f64::NEG_INFINITY);
+    /// Not a number.
+    pub const NAN: tf32 = tf32::from_f64(f64::NAN);
 
     /// The value that the tensor cores see in these bits of an `f32`: the low 13 are dropped, not rounded.
+    #[inline]
     pub const fn from_bits(bits: u32) -> tf32 {
         tf32(bits >> Self::UNUSED_BITS << Self::UNUSED_BITS)
     }
 
     /// The value as the bits of an `f32`; the low 13 are zero.
+    #[inline]
     pub const fn to_bits(self) -> u32 {
         self.0 >> Self::UNUSED_BITS << Self::UNUSED_BITS
     }
 
     /// The nearest value, ties to even; beyond the largest finite value, infinity.
+    #[inline]
     pub const fn from_f64(x: f64) -> tf32 {
         tf32(Format::TF32.encode(x, Overflow::NonFinite) << Self::UNUSED_BITS)
     }
 
     /// As [`from_f64`](tf32::from_f64). (PTX's `cvt.rna` differs in ties, which it rounds away from zero.)
+    #[inline]
     pub const fn from_f32(x: f32) -> tf32 {
         if x.is_nan() {
-            return tf32::from_f64(f64::NAN);
+            return tf32::NAN;
         }
         let bits = x.to_bits();
         let odd = bits >> Self::UNUSED_BITS & 1;
@@ -56,21 +66,25 @@ impl tf32 {
     }
 
     /// The value, exactly.
+    #[inline]
     pub const fn to_f64(self) -> f64 {
         self.to_f32() as f64
     }
 
     /// The value, exactly.
+    #[inline]
     pub const fn to_f32(self) -> f32 {
         f32::from_bits(self.to_bits())
     }
 
     /// Whether this is not a number.
+    #[inline]
     pub const fn is_nan(self) -> bool {
         self.to_f32().is_nan()
     }
 
     /// Whether this is neither infinite nor NaN.
+    #[inline]
     pub const fn is_finite(self) -> bool {
         self.to_f32().is_finite()
     }
@@ -79,15 +93,19 @@ impl tf32 {
 impl Element for tf32 {
     const DTYPE: Dtype = Dtype::Tf32;
     type Output = f32;
+    #[inline]
     fn to_f64(self) -> f64 {
         self.to_f64()
     }
+    #[inline]
     fn from_f64(x: f64) -> tf32 {
         tf32::from_f64(x)
     }
+    #[inline]
     fn to_f32(self) -> f32 {
         self.to_f32()
     }
+    #[inline]
     fn from_f32(x: f32) -> tf32 {
         tf32::from_f32(x)
     }
@@ -95,18 +113,21 @@ impl Element for tf32 {
 
 impl core::ops::Neg for tf32 {
     type Output = tf32;
+    #[inline]
     fn neg(self) -> tf32 {
         tf32(self.0 ^ 1 << 31)
     }
 }
 
 impl From<f16> for tf32 {
+    #[inline]
     fn from(x: f16) -> tf32 {
         tf32::from_f32(x.to_f32())
     }
 }
 
 impl From<bf16> for tf32 {
+    #[inline]
     fn from(x: bf16) -> tf32 {
         tf32::from_f32(x.to_f32())
     }
