@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 use typenum::Unsigned;
+use warpwright_numeric::Element;
 
 /// "Decided for me." Fits every slot of the builder.
 #[derive(Clone, Copy, Default, Debug)]
@@ -104,4 +105,24 @@ impl<M: Extent, N: Extent, K: Extent> ShapeChoice for Shape<M, N, K> {
 #[diagnostic::do_not_recommend]
 impl<T: Extent> StagesChoice for T {
     const VALUE: Option<usize> = Some(T::N);
+}
+
+/// An element slot: [`Auto`] becomes `Default`. It lives beside `Auto`, since only here may it be implemented for both
+/// `Auto` and every element.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element type of a matrix",
+    label = "not an element type",
+    note = "element types are f64, f32, tf32, f16, bf16, e4m3, e5m2, e3m2, e2m3, e2m1, e8m0, i32, i8, u8, i4 and u4, or `Auto`",
+    note = "`f16` must be imported from this crate: the compiler's own `f16` is another, unstable type"
+)]
+pub trait ElementChoice<Default: Element>: 'static {
+    /// What the slot stands for.
+    type Element: Element;
+}
+impl<D: Element> ElementChoice<D> for Auto {
+    type Element = D;
+}
+#[diagnostic::do_not_recommend]
+impl<D: Element, T: Element> ElementChoice<D> for T {
+    type Element = T;
 }

@@ -1,0 +1,91 @@
+use super::{Prediction, predict};
+use std::fmt::Write;
+use warpwright_arch::DeviceInfo;
+use warpwright_spec::{KernelPlan, LoaderId, Problem, Substitute};
+
+/// Why this plan: what was decided, what it occupies, and how long the model thinks it takes.
+pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> String {
+    let s = &plan.spec;
+    let r = &plan.resources;
+    let mut t = String::new();
+    let bound = problem.bound();
+    let _ = writeln!(
+        t,
+        "{}: {} x {} -> {} -> {} on {} ({}), M = {}, N = {}, K = {}, {} {}",
+        plan.name(),
+        s.a.name(),
+        s.b.name(),
+        s.acc.name(),
+        s.d.name(),
+        s.arch.name(),
+        device.name,
+        bound.m,
+        bound.n,
+        bound.k,
+        problem.groups(),
+        if problem.groups() == 1 { "problem" } else { "problems" }
+    );
+    let _ = writeln!(t, "  epilogue   d = {}", s.epilogue);
+    let _ = writeln!(
+        t,
+        "  schedule   {} of {} fed by {}, {} scheduler",
+        s.schedule,
+        s.instruction,
+        loader(plan),
+        s.scheduler
+    );
+    if let Some(Substitute::NotWritten { principal }) = plan.substitute {
+        let _ = writeln!(t, "             instead of {principal}, whose device code does not exist yet");
+    }
+    let (wm, wn) = r.warps;
+    let _ = writeln!(
+        t,
+        "  tile       {}{}, {} x {} warps of {} x {}, {} threads",
+        plan.tile,
+        if plan.transposed { " of the transposed problem" } else { "" },
+        wm,
+        wn,
+        plan.tile.m / wm.max(1),
+        plan.tile.n / wn.max(1),
+        r.threads
+    );
+    let _ = writeln!(
+        t,
+        "  memory     {} stages of {:.1} KiB, {:.1} KiB of shared memory in all",
+        r.stages,
+        r.stage_bytes as f64 / 1024.0,
+        r.shared_bytes as f64 / 1024.0
+    );
+    let w = plan.widths;
+    let _ = writeln!(t, "  copies     A {} B, B {} B, C {} B, D {} B at a time (kernel's order)", w.a, w.b, w.c, w.d);
+    let Prediction { tiles, resident, waves, compute, memory, seconds, .. } = predict(plan, device, problem);
+    let _ = writeln!(
+        t,
+        "  waves      {tiles} tiles on {resident} resident blocks: {waves}, {}, {} side by side",
+        plan.raster.name(),
+        plan.swizzle
+    );
+    let flops = 2.0 * bound.m as f64 * bound.n as f64 * bound.k as f64 * problem.groups() as f64;
+    let _ = writeln!(
+        t,
+        "  predicted  {:.1} us ({:.0} TFLOP/s): {:.1} us of arithmetic, {:.1} us of memory, whichever is longer, and the launch",
+        seconds * 1e6,
+        flops / seconds / 1e12,
+        compute * 1e6,
+        memory * 1e6
+    );
+    if let Some(newest) = device.newest_tag().filter(|newest| *newest > s.arch && !device.is_host()) {
+        let _ = writeln!(t, "  note       {newest} kernels run here too and may use newer instructions than {}'s", s.arch);
+    }
+    t
+}
+
+fn loader(plan: &KernelPlan) -> &'static str {
+    match (plan.spec.loader, plan.widths.a.min(plan.widths.b)) {
+        (LoaderId::CP_ASYNC, 0..=3) => "cp.async and, for unaligned operands, plain loads",
+        (LoaderId::CP_ASYNC, _) => "cp.async",
+        (LoaderId::GLOBAL_TO_REGISTER, _) => "plain loads through registers",
+        (LoaderId::TMA, _) => "TMA",
+        (LoaderId::TMA_MULTICAST, _) => "TMA multicast",
+    }
+}

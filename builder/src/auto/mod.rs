@@ -1,0 +1,15 @@
+//! From a spec, a device and a problem to a plan: every slot that is still `Auto` is filled here, in the order tile →
+//! cluster → schedule → scheduler → stages, and what results passes the same `check` that rustc runs.
+
+mod error;
+mod explain;
+mod facts;
+mod model;
+mod resolve;
+mod tiles;
+
+pub use error::PlanError;
+pub use explain::explain;
+pub use facts::OperandFacts;
+pub use model::{Prediction, predict};
+pub use resolve::resolve;

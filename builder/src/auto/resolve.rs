@@ -1,0 +1,196 @@
+use super::{OperandFacts, PlanError, predict, tiles::tiles};
+use warpwright_arch::DeviceInfo;
+use warpwright_kernels::device_code;
+use warpwright_spec::*;
+
+/// Fills every open slot of a spec for a problem on a device.
+///
+/// A named schedule is kept or refused. An `Auto` schedule on a GPU is the architecture's principal one if its device
+/// code exists, else `Multistage`, and the plan says so.
+///
+/// # Errors
+/// What cannot be planned, with the value, the rule and the remedy.
+pub fn resolve(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &OperandFacts) -> Result<KernelPlan, PlanError> {
+    check(spec)?;
+    device.check_tag(spec.arch)?;
+    let mut spec = *spec;
+    for (operand, slot, given) in [
+        ("A", &mut spec.order_a, facts.order_a),
+        ("B", &mut spec.order_b, facts.order_b),
+        ("D", &mut spec.order_d, facts.order_d),
+    ] {
+        match *slot {
+            Some(expected) if expected != given => return Err(PlanError::Order { operand, given, expected }),
+            _ => *slot = Some(given),
+        }
+    }
+    let substitute = resolve_schedule(&mut spec, device)?;
+    if matches!(spec.scheduler, SchedulerId::AUTO) {
+        spec.scheduler = if problem.kind() == ProblemKind::Grouped { SchedulerId::GROUPED } else { SchedulerId::PERSISTENT };
+    }
+    if !device.is_host() {
+        if spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler) {
+            return Err(PlanError::SchedulerNotWritten { scheduler: spec.scheduler });
+        }
+        if !device_code::problem(problem.kind()) {
+            return Err(PlanError::ProblemNotWritten { kind: kind_name(problem.kind()) });
+        }
+    }
+    // Column-major D: compute its transpose, so that the contiguous direction of D is the kernel's own.
+    let transposed = matches!(facts.order_d, Order::Column);
+    let mut plan = choose_tile(&spec, device, problem, facts, transposed)?;
+    plan.substitute = substitute;
+    Ok(plan)
+}
+
+fn kind_name(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::Dense => "dense",
+        ProblemKind::Batched => "batched",
+        ProblemKind::PointerArray => "pointer-array",
+        ProblemKind::Grouped => "grouped",
+        ProblemKind::Ragged => "ragged",
+        ProblemKind::Masked => "masked",
+        ProblemKind::KGrouped => "K-grouped",
+    }
+}
+
+/// The schedule and, with it, instruction and loader.
+fn resolve_schedule(spec: &mut Spec, device: &DeviceInfo) -> Result<Option<Substitute>, PlanError> {
+    let Spec { arch, a, b, acc, d, .. } = *spec;
+    let principal = spec.instruction;
+    let auto = matches!(spec.schedule, ScheduleId::AUTO);
+    if spec.mainloop.is_some() {
+        return Ok(None);
+    }
+    if auto {
+        spec.schedule = match principal {
+            InstructionId::WGMMA => ScheduleId::COOPERATIVE,
+            InstructionId::TCGEN05 => ScheduleId::ONE_SM,
+            _ => ScheduleId::MULTISTAGE,
+        };
+        // Rows of a small fixed tile do not feed two warp groups.
+        if matches!(principal, InstructionId::WGMMA) && spec.tile.is_some_and(|t| t.m < 128) {
+            spec.schedule = ScheduleId::WARP_SPECIALIZED;
+        }
+    }
+    if device.is_host() || device_code::mainloop(spec) {
+        return Ok(None);
+    }
+    if !auto {
+        return Err(PlanError::ScheduleNotWritten { arch, schedule: spec.schedule, a, b });
+    }
+    spec.schedule = ScheduleId::MULTISTAGE;
+    let family = runs(arch, spec.schedule).ok_or(PlanError::TypesNotWritten { arch, a, b, acc, d })?;
+    let product = multiplies(arch, family, a, b, acc).ok_or(PlanError::TypesNotWritten { arch, a, b, acc, d })?;
+    spec.instruction = product.instruction;
+    spec.transform = product.transform;
+    spec.loader = loads(arch, product.instruction).unwrap_or(spec.loader);
+    if !device_code::mainloop(spec) {
+        return Err(PlanError::TypesNotWritten { arch, a, b, acc, d });
+    }
+    Ok(Some(Substitute::NotWritten { principal }))
+}
+
+fn choose_tile(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+    transposed: bool,
+) -> Result<KernelPlan, PlanError> {
+    if let Some(tile) = spec.tile {
+        return with_tile(spec, device, problem, facts, transposed, tile);
+    }
+    let mut best: Option<(f64, KernelPlan)> = None;
+    let mut refusal = None;
+    for tile in tiles(spec) {
+        // The table is in the kernel's terms, a spec in the user's.
+        let user = if transposed { tile.swapped() } else { tile };
+        match with_tile(spec, device, problem, facts, transposed, user) {
+            Ok(plan) => {
+                let seconds = predict(&plan, device, problem).seconds;
+                if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
+                    best = Some((seconds, plan));
+                }
+            }
+            Err(e) => refusal = refusal.or(Some(e)),
+        }
+    }
+    match (best, refusal) {
+        (Some((_, plan)), _) => Ok(plan),
+        (None, Some(e)) => Err(e),
+        (None, None) => Err(PlanError::Rule(Violation::NoSchedule { arch: spec.arch, schedule: spec.schedule })),
+    }
+}
+
+fn with_tile(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+    transposed: bool,
+    tile: Mnk,
+) -> Result<KernelPlan, PlanError> {
+    let mut spec = *spec;
+    spec.tile = Some(tile);
+    let cluster = spec.cluster.unwrap_or(match spec.schedule {
+        ScheduleId::TWO_SM => Mnk::new(2, 1, 1),
+        _ => Mnk::new(1, 1, 1),
+    });
+    spec.cluster = Some(cluster);
+    let major_a = facts.order_a.major_of_a();
+    let major_b = facts.order_b.major_of_b();
+    let w = facts.widths;
+    let swapped = |x: Mnk| if transposed { x.swapped() } else { x };
+    let mut plan = KernelPlan {
+        spec,
+        transposed,
+        tile: swapped(tile),
+        cluster: swapped(cluster),
+        major_a: if transposed { major_b } else { major_a },
+        major_b: if transposed { major_a } else { major_b },
+        widths: if transposed { CopyWidths { a: w.b, b: w.a, ..w } } else { w },
+        order_c: facts.order_c,
+        raster: RasterOrder::AlongN,
+        swizzle: 1,
+        splits: 1,
+        resources: ResourcePlan::of(&spec, tile),
+        substitute: None,
+    };
+    let kernel = plan.kernel_spec();
+    let limit = (device.smem_optin as usize).min(spec.arch.smem_optin() as usize);
+    let mut resources = ResourcePlan::of(&kernel, plan.tile);
+    if spec.stages.is_none() {
+        spec.stages = Some(automatic_stages(&resources, limit));
+        plan.spec = spec;
+        resources = ResourcePlan::of(&plan.kernel_spec(), plan.tile);
+    }
+    plan.resources = resources;
+    check(&plan.spec)?;
+    check(&Spec { order_a: None, order_b: None, order_d: None, ..plan.kernel_spec() })?;
+    check_shared_memory(&plan.kernel_spec(), plan.tile, limit)
+        .map_err(|source| PlanError::Device { source, device: device.name.clone() })?;
+    let bound = swapped(problem.bound());
+    let (tiles_m, tiles_n) = (bound.m.div_ceil(plan.tile.m), bound.n.div_ceil(plan.tile.n));
+    // CUTLASS's rule: the shorter side first, so that a wave covers a compact part of D and its operands stay in L2.
+    plan.raster = if tiles_n > tiles_m { RasterOrder::AlongM } else { RasterOrder::AlongN };
+    plan.swizzle = match tiles_m.min(tiles_n) {
+        6.. => 8,
+        3..=5 => 4,
+        2 => 2,
+        _ => 1,
+    };
+    Ok(plan)
+}
+
+/// Four stages hide the latency of device memory behind K tiles of this size; more only cost residency.
+fn automatic_stages(resources: &ResourcePlan, limit: usize) -> usize {
+    const ENOUGH: usize = 4;
+    let fit = limit.saturating_sub(resources.fixed_bytes) / resources.stage_bytes;
+    match resources.pipelines.get(0).map(|p| p.kind) {
+        Some(PipelineKind::Barrier) => 2,
+        Some(PipelineKind::CpAsyncGroups) => fit.clamp(2, ENOUGH),
+        _ => fit.clamp(2, ResourcePlan::MAX_STAGES),
+    }
+}

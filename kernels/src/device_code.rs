@@ -1,0 +1,24 @@
+//! What has device code. The type level is complete from the start; this says how far the GPU has come.
+
+use warpwright_numeric::Dtype;
+use warpwright_spec::{InstructionId, LoaderId, ProblemKind, ScheduleId, SchedulerId, Spec};
+
+/// Whether the mainloop of a spec whose schedule is decided can be lowered, and its epilogue's elements with it.
+pub fn mainloop(spec: &Spec) -> bool {
+    let sixteen = matches!(spec.a, Dtype::F16 | Dtype::Bf16) && spec.b == spec.a && spec.acc == Dtype::F32;
+    let output = matches!(spec.d, Dtype::F16 | Dtype::Bf16 | Dtype::F32);
+    let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE)
+        && matches!(spec.instruction, InstructionId::MMA_SYNC)
+        && matches!(spec.loader, LoaderId::CP_ASYNC);
+    spec.mainloop.is_some() || (sixteen && output && multistage && !spec.scales.any())
+}
+
+/// Whether a tile scheduler has device code.
+pub fn scheduler(id: SchedulerId) -> bool {
+    matches!(id, SchedulerId::AUTO | SchedulerId::SINGLE_TILE | SchedulerId::PERSISTENT)
+}
+
+/// Whether a kind of problem has device code.
+pub fn problem(kind: ProblemKind) -> bool {
+    matches!(kind, ProblemKind::Dense | ProblemKind::Batched)
+}
