@@ -34,7 +34,8 @@ impl Layout {
         if from == to {
             return Ok(Self::UNIT);
         }
-        let mut m = Modes { shape: [Int::ONE; IntTuple::MAX_LEAVES], stride: [Int::ZERO; IntTuple::MAX_LEAVES], len: 1 };
+        let mut m =
+            Modes { shape: [Int::ONE; IntTuple::MAX_LEAVES], stride: [Int::ZERO; IntTuple::MAX_LEAVES], len: 1 };
         let last = self.shape.get(to - 1);
         m.shape[0] = if beyond && last.is(1) { Int::Static(2) } else { last };
         m.stride[0] = self.stride.get(to - 1);

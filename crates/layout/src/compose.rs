@@ -20,11 +20,8 @@ impl Parts {
 
 /// `flat ∘ (extent:stride)` for a flat, coalesced left-hand side.
 const fn compose_leaf(flat: &Layout, extent: Int, stride: Int, mode: ModePath) -> Result<Parts, LayoutError> {
-    let mut out = Parts {
-        shape: [Int::ONE; IntTuple::MAX_LEAVES + 1],
-        stride: [Int::ZERO; IntTuple::MAX_LEAVES + 1],
-        len: 0,
-    };
+    let mut out =
+        Parts { shape: [Int::ONE; IntTuple::MAX_LEAVES + 1], stride: [Int::ZERO; IntTuple::MAX_LEAVES + 1], len: 0 };
     if stride.is(0) {
         out.push(extent, stride);
         return Ok(out);

@@ -226,7 +226,10 @@ impl fmt::Display for LayoutError {
                 write!(f, "{operation} sorts the strides, but stride {stride} is dynamic: make it static")
             }
             Self::LeftInverseDivisibility { stride, extent } => {
-                write!(f, "left inverse: stride {stride} is not a multiple of {extent}, the extent of the smaller strides")
+                write!(
+                    f,
+                    "left inverse: stride {stride} is not a multiple of {extent}, the extent of the smaller strides"
+                )
             }
             Self::TooManyModes { operation, given, rank } => {
                 write!(f, "{operation}: {given} modes were given for a layout of rank {rank}")
@@ -251,9 +254,9 @@ impl fmt::Display for LayoutError {
                 "Swizzle<{bits},{base},{shift}>: bits and base must not be negative, |shift| must be at least bits, and \
                  the fields must fit 31 bits"
             ),
-            Self::SwizzleTransfer => {
-                f.write_str("the layout does not map the swizzle's bit fields onto contiguous bit fields of equal width")
-            }
+            Self::SwizzleTransfer => f.write_str(
+                "the layout does not map the swizzle's bit fields onto contiguous bit fields of equal width",
+            ),
             Self::Offset { offset } => write!(f, "the composed layout has offset {offset}: the offset must be 0 here"),
             Self::ElementBits { bits } => {
                 write!(f, "no shared-memory atom for elements of {bits} bits: the width must divide 128")

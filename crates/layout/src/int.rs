@@ -5,7 +5,7 @@ use core::fmt;
 /// One extent or stride: static (a constant of the layout, printed `_16`) or dynamic (a value, printed `16`).
 ///
 /// Arithmetic propagates as CuTe's does: two static operands give a static result, anything else is dynamic, except
-/// where a static operand decides alone (`_0 * n` is `_0`, `n % _1` is `_0`). Lowering writes static integers as
+/// where a static operand decides alone (`_0 * n` is `_0`). Lowering writes static integers as
 /// literals and turns dynamic ones into parameters.
 ///
 /// Arithmetic saturates at the ends of `i64`; a [`Layout`](crate::Layout) whose size or cosize would saturate is
@@ -71,14 +71,6 @@ impl Int {
         self.join(other, self.value().saturating_div(other.value()))
     }
 
-    /// `self % other`; `other` must not be zero.
-    pub(crate) const fn rem(self, other: Self) -> Self {
-        if self.is(0) || other.is(1) || other.is(-1) {
-            return Self::ZERO;
-        }
-        self.join(other, self.value().wrapping_rem(other.value()))
-    }
-
     /// `self / other`, rounded up, for a non-negative `self` and a positive `other`.
     pub(crate) const fn ceil_div(self, other: Self) -> Self {
         let (a, b) = (self.value(), other.value());
@@ -137,7 +129,6 @@ mod tests {
         assert_eq!(Int::Static(3).mul(Int::Static(4)), Int::Static(12));
         assert_eq!(Int::Static(3).mul(Int::Dynamic(4)), Int::Dynamic(12));
         assert_eq!(Int::Static(0).mul(Int::Dynamic(4)), Int::Static(0));
-        assert_eq!(Int::Dynamic(7).rem(Int::Static(1)), Int::Static(0));
         assert_eq!(Int::Dynamic(7).ceil_div(Int::Static(2)), Int::Dynamic(4));
         assert_eq!((Int::Static(-5).abs(), Int::Static(-5).signum()), (Int::Static(5), Int::Static(-1)));
     }

@@ -1,6 +1,5 @@
 //! Ordered layouts and `tile_to_shape`.
 
-use crate::layout::Builder;
 use crate::{Cursor, Int, IntTuple, Layout, LayoutError, tri};
 
 impl Layout {
@@ -69,9 +68,7 @@ impl Layout {
     pub const fn make_like(&self) -> Result<Self, LayoutError> {
         let kept = self.filter_zeros();
         let ordered = tri!(Self::ordered(&kept.shape, &kept.stride));
-        let mut b = Builder::new();
-        b.shape_stride(&self.shape, &ordered.stride);
-        b.finish()
+        Self::new(self.shape, ordered.stride)
     }
 }
 

@@ -1,0 +1,172 @@
+//! Composed layouts: a swizzle after an offset after a layout.
+
+use core::fmt;
+
+use crate::recast::recast_ratio;
+use crate::{Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
+
+/// `swizzle ∘ offset ∘ layout`: the function `c ↦ swizzle(offset + layout(c))`.
+///
+/// Operations act on the layout, which is the domain; the swizzle and offset stay in front.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ComposedLayout {
+    /// Applied last.
+    pub swizzle: Swizzle,
+    /// Added before the swizzle.
+    pub offset: Int,
+    /// Applied first.
+    pub layout: Layout,
+}
+
+macro_rules! on_layout {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*);)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// As the operation of the same name on [`Layout`].
+        pub const fn $name(&self, $($arg: $type),*) -> Result<Self, LayoutError> {
+            Ok(self.with(tri!(self.layout.$name($($arg),*))))
+        }
+    )*};
+}
+
+impl ComposedLayout {
+    /// `swizzle ∘ 0 ∘ layout`.
+    pub const fn new(swizzle: Swizzle, layout: Layout) -> Self {
+        Self { swizzle, offset: Int::ZERO, layout }
+    }
+
+    const fn with(&self, layout: Layout) -> Self {
+        Self { swizzle: self.swizzle, offset: self.offset, layout }
+    }
+
+    /// Whether this is its layout alone: no swizzle and no offset.
+    pub const fn is_plain(&self) -> bool {
+        self.swizzle.is_identity() && self.offset.is(0)
+    }
+
+    /// The number of coordinates.
+    pub const fn size(&self) -> Int {
+        self.layout.size()
+    }
+
+    /// The cosize of the inner layout.
+    pub const fn cosize(&self) -> Int {
+        self.layout.cosize()
+    }
+
+    /// The number of modes.
+    pub const fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+
+    /// The offset of the linear coordinate `index`.
+    pub const fn eval(&self, index: i64) -> i64 {
+        self.swizzle.apply(self.offset.value().wrapping_add(self.layout.eval(index)))
+    }
+
+    /// The offset of the coordinate `coord`, one integer a mode.
+    pub const fn eval_at(&self, coord: &[i64]) -> i64 {
+        self.swizzle.apply(self.offset.value().wrapping_add(self.layout.eval_at(coord)))
+    }
+
+    on_layout! {
+        /// `self ∘ b`.
+        compose(b: &Layout);
+        /// Composition by mode.
+        compose_by(tiler: &Tiler<'_>);
+        /// Coalesces the layout.
+        coalesce();
+        /// Coalesces at the integers of `profile`.
+        coalesce_by(profile: &IntTuple);
+        /// `((tile),(rest))` in each tiled mode.
+        logical_divide(tiler: &Tiler<'_>);
+        /// `((tile modes),(rest modes))`.
+        zipped_divide(tiler: &Tiler<'_>);
+        /// `((tile modes),rest modes…)`.
+        tiled_divide(tiler: &Tiler<'_>);
+        /// `(tile modes…,rest modes…)`.
+        flat_divide(tiler: &Tiler<'_>);
+        /// `(block,(repetitions))` in each tiled mode.
+        logical_product(tiler: &Tiler<'_>);
+        /// `((block modes),(tiler modes))`.
+        zipped_product(tiler: &Tiler<'_>);
+        /// `((block modes),tiler modes…)`.
+        tiled_product(tiler: &Tiler<'_>);
+        /// `(block modes…,tiler modes…)`.
+        flat_product(tiler: &Tiler<'_>);
+        /// The block repeated over `tiler`.
+        blocked_product(tiler: &Layout);
+        /// The block repeated over `tiler`, interleaved.
+        raked_product(tiler: &Layout);
+        /// The block repeated to the extents of `shape`, smaller orders first.
+        tile_to_shape(shape: &IntTuple, order: Option<&IntTuple>);
+    }
+
+    /// Offsets counted in elements `factor` times wider.
+    ///
+    /// # Errors
+    /// As [`Layout::upcast`] and [`Swizzle::upcast`]; [`LayoutError::Offset`] for an offset that is not 0.
+    pub const fn upcast(&self, factor: i64) -> Result<Self, LayoutError> {
+        if self.offset.value() != 0 {
+            return Err(LayoutError::Offset { offset: self.offset });
+        }
+        Ok(Self {
+            swizzle: tri!(self.swizzle.upcast(factor)),
+            offset: self.offset,
+            layout: tri!(self.layout.upcast(factor)),
+        })
+    }
+
+    /// Offsets counted in elements `factor` times narrower.
+    ///
+    /// # Errors
+    /// As [`Layout::downcast`] and [`Swizzle::downcast`]; [`LayoutError::Offset`] for an offset that is not 0.
+    pub const fn downcast(&self, factor: i64) -> Result<Self, LayoutError> {
+        if self.offset.value() != 0 {
+            return Err(LayoutError::Offset { offset: self.offset });
+        }
+        Ok(Self {
+            swizzle: tri!(self.swizzle.downcast(factor)),
+            offset: self.offset,
+            layout: tri!(self.layout.downcast(factor)),
+        })
+    }
+
+    /// Offsets in elements of `old_bits` become offsets in elements of `new_bits`.
+    ///
+    /// # Errors
+    /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
+    pub const fn recast(&self, old_bits: i64, new_bits: i64) -> Result<Self, LayoutError> {
+        let (up, down) = tri!(recast_ratio(old_bits, new_bits));
+        let mut out = *self;
+        if up > 1 {
+            out = tri!(out.upcast(up));
+        }
+        if down > 1 {
+            out = tri!(out.downcast(down));
+        }
+        Ok(out)
+    }
+}
+
+impl From<Layout> for ComposedLayout {
+    fn from(layout: Layout) -> Self {
+        Self::new(Swizzle::IDENTITY, layout)
+    }
+}
+
+impl fmt::Display for ComposedLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_plain() {
+            return fmt::Display::fmt(&self.layout, f);
+        }
+        write!(f, "{} o {} o {}", self.swizzle, self.offset, self.layout)
+    }
+}
+
+impl fmt::Debug for ComposedLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,129 @@
+//! Slicing with `_`.
+
+use crate::layout::Builder;
+use crate::{Cursor, IntTuple, Layout, LayoutError, ModePath, tri};
+
+/// A coordinate in which `_` keeps a mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coord<'a> {
+    /// `_`: the whole mode.
+    All,
+    /// A linear coordinate in the mode, however deep the mode is.
+    At(i64),
+    /// One coordinate a mode.
+    ByMode(&'a [Coord<'a>]),
+}
+
+impl Coord<'_> {
+    /// Whether there is no integer in it.
+    pub const fn is_all(&self) -> bool {
+        match self {
+            Coord::All => true,
+            Coord::At(_) => false,
+            Coord::ByMode(modes) => {
+                let mut i = 0;
+                while i < modes.len() {
+                    if !modes[i].is_all() {
+                        return false;
+                    }
+                    i += 1;
+                }
+                true
+            }
+        }
+    }
+}
+
+impl Layout {
+    /// The modes that `coord` keeps, and the offset of the coordinates that it fixes. Kept modes inside a nested
+    /// coordinate move up beside the others, as in CuTe; with nothing kept the layout is `():()`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] and [`LayoutError::CoordinateTooDeep`] when the nesting does not fit.
+    pub const fn slice(&self, coord: &Coord<'_>) -> Result<(Self, i64), LayoutError> {
+        let offset = tri!(self.fixed_offset(Cursor::START, coord, ModePath::ROOT));
+        if let Coord::All = coord {
+            return Ok((*self, offset));
+        }
+        let mut out = Builder::new();
+        out.open();
+        self.kept(Cursor::START, coord, true, &mut out);
+        out.close();
+        Ok((tri!(out.finish()), offset))
+    }
+
+    /// The modes that `coord` fixes (the counterpart of the slice), gathered as the slice gathers the kept ones.
+    pub(crate) const fn dice(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
+        tri!(self.fixed_offset(Cursor::START, coord, ModePath::ROOT));
+        if let Coord::At(_) = coord {
+            return Ok(*self);
+        }
+        let mut out = Builder::new();
+        out.open();
+        self.kept(Cursor::START, coord, false, &mut out);
+        out.close();
+        out.finish()
+    }
+
+    const fn kept(&self, at: Cursor, coord: &Coord<'_>, all: bool, out: &mut Builder) {
+        match coord {
+            Coord::All if all => out.subtree(self, at),
+            Coord::At(_) if !all => out.subtree(self, at),
+            Coord::ByMode(modes) => {
+                let mut i = 0;
+                while i < modes.len() {
+                    self.kept(self.shape.child_at(at, i), &modes[i], all, out);
+                    i += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    const fn fixed_offset(&self, at: Cursor, coord: &Coord<'_>, mode: ModePath) -> Result<i64, LayoutError> {
+        match coord {
+            Coord::All => Ok(0),
+            Coord::At(i) => Ok(self.eval_leaves(at.leaf, self.shape.skip(at).leaf, *i)),
+            Coord::ByMode(modes) => {
+                if !self.shape.is_tuple_at(at) {
+                    return Err(LayoutError::CoordinateTooDeep { mode });
+                }
+                let needed = self.shape.rank_at(at);
+                if modes.len() != needed {
+                    return Err(LayoutError::Rank { operation: "slice", found: modes.len(), needed });
+                }
+                let (mut i, mut sum) = (0, 0i64);
+                while i < needed {
+                    let child = self.shape.child_at(at, i);
+                    sum = sum.wrapping_add(tri!(self.fixed_offset(child, &modes[i], mode.child(i))));
+                    i += 1;
+                }
+                Ok(sum)
+            }
+        }
+    }
+
+    /// For each mode of `codomain`, the layout that gives that coordinate of the point which this layout reaches: a
+    /// layout whose offsets are linear indices in the compact `codomain` becomes one function a coordinate.
+    ///
+    /// ```
+    /// use warpwright_layout::{int_tuple, layout, Layout};
+    /// // Thread and value to (m, n) in a 16 by 8 accumulator tile.
+    /// const C: Layout = layout!(((4, 8), (2, 2)):((32, 1), (16, 8)));
+    /// let n = C.coordinate(&int_tuple!((16, 8)), 1)?;
+    /// assert_eq!(n.eval_at(&[5, 1]), 3);
+    /// # Ok::<(), warpwright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`compose`](Self::compose); [`LayoutError::Rank`] when `codomain` has no mode `mode`.
+    pub const fn coordinate(&self, codomain: &IntTuple, mode: usize) -> Result<Self, LayoutError> {
+        let each = codomain.product_each();
+        if mode >= each.leaves() {
+            return Err(LayoutError::Rank { operation: "coordinate", found: each.leaves(), needed: mode + 1 });
+        }
+        let mut pick = [crate::Int::ZERO; IntTuple::MAX_LEAVES];
+        pick[mode] = crate::Int::ONE;
+        tri!(Self::new(each, each.with_leaves(&pick))).compose(self)
+    }
+}

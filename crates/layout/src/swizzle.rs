@@ -1,0 +1,127 @@
+//! Swizzles: XOR one bit field of an offset into another.
+
+use core::fmt;
+
+use crate::{Layout, LayoutError, tri};
+
+/// `Swizzle<bits,base,shift>`: the `bits` bits at `base + max(shift,0)` are XORed into those at `base + max(-shift,0)`.
+///
+/// On a 128-byte-swizzled tile of 16-byte rows-of-chunks this is what lets eight rows be read at one column without bank
+/// conflicts. The function is its own inverse.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Swizzle {
+    /// Width of the two bit fields.
+    pub bits: i32,
+    /// Low bits that stay as they are.
+    pub base: i32,
+    /// Distance between the fields; positive when the higher field is XORed into the lower.
+    pub shift: i32,
+}
+
+impl Swizzle {
+    /// The identity.
+    pub const IDENTITY: Self = Self { bits: 0, base: 4, shift: 3 };
+
+    /// `Swizzle<bits,base,shift>`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Swizzle`] for negative fields, `|shift| < bits`, or fields beyond 31 bits.
+    pub const fn new(bits: i32, base: i32, shift: i32) -> Result<Self, LayoutError> {
+        let distance = shift.saturating_abs();
+        if bits < 0 || base < 0 || distance < bits || bits.saturating_add(base).saturating_add(distance) > 31 {
+            return Err(LayoutError::Swizzle { bits, base, shift });
+        }
+        Ok(Self { bits, base, shift })
+    }
+
+    /// The field that is read.
+    pub const fn source_mask(&self) -> i64 {
+        ((1 << self.bits) - 1) << (self.base + if self.shift > 0 { self.shift } else { 0 })
+    }
+
+    /// The field that is changed.
+    pub const fn target_mask(&self) -> i64 {
+        ((1 << self.bits) - 1) << (self.base - if self.shift < 0 { self.shift } else { 0 })
+    }
+
+    /// The swizzled offset.
+    pub const fn apply(&self, x: i64) -> i64 {
+        let field = x & self.source_mask();
+        x ^ if self.shift >= 0 { field >> self.shift } else { field << -self.shift }
+    }
+
+    /// Whether this is the identity.
+    pub const fn is_identity(&self) -> bool {
+        self.bits == 0
+    }
+
+    /// The swizzle that reads the bits of `source` and changes those of `target`.
+    ///
+    /// # Errors
+    /// [`LayoutError::SwizzleTransfer`] when these are not contiguous fields of one width.
+    pub const fn from_masks(source: i64, target: i64) -> Result<Self, LayoutError> {
+        if source == 0 && target == 0 {
+            return Ok(Self { bits: 0, base: 0, shift: 0 });
+        }
+        if source <= 0 || target <= 0 || source > u32::MAX as i64 || target > u32::MAX as i64 {
+            return Err(LayoutError::SwizzleTransfer);
+        }
+        let (low_source, low_target) = (source.trailing_zeros() as i32, target.trailing_zeros() as i32);
+        let base = if low_source < low_target { low_source } else { low_target };
+        let swizzle = tri!(Self::new(source.count_ones() as i32, base, low_source - low_target));
+        if source.count_ones() != target.count_ones()
+            || source | target != swizzle.source_mask() | swizzle.target_mask()
+        {
+            return Err(LayoutError::SwizzleTransfer);
+        }
+        Ok(swizzle)
+    }
+
+    /// The swizzle on offsets in elements `factor` times wider (a power of two).
+    ///
+    /// # Errors
+    /// [`LayoutError::Count`] when the factor is not a power of two.
+    pub const fn upcast(&self, factor: i64) -> Result<Self, LayoutError> {
+        let log = tri!(log2(factor));
+        let base = self.base - log;
+        if base >= 0 {
+            return Self::new(self.bits, base, self.shift);
+        }
+        Self::new(if self.bits + base > 0 { self.bits + base } else { 0 }, 0, self.shift)
+    }
+
+    /// The swizzle on offsets in elements `factor` times narrower (a power of two).
+    ///
+    /// # Errors
+    /// [`LayoutError::Count`] when the factor is not a power of two.
+    pub const fn downcast(&self, factor: i64) -> Result<Self, LayoutError> {
+        Self::new(self.bits, self.base + tri!(log2(factor)), self.shift)
+    }
+
+    /// The swizzle that acts after `layout` as this one acts before it: `layout ∘ self = result ∘ layout`.
+    ///
+    /// # Errors
+    /// [`LayoutError::SwizzleTransfer`] when the layout does not map the bit fields onto bit fields.
+    pub const fn through(&self, layout: &Layout) -> Result<Self, LayoutError> {
+        Self::from_masks(layout.eval(self.source_mask()), layout.eval(self.target_mask()))
+    }
+}
+
+const fn log2(factor: i64) -> Result<i32, LayoutError> {
+    if factor < 1 || factor.count_ones() != 1 {
+        return Err(LayoutError::Count { what: "the recast factor of a swizzle, a power of two,", value: factor });
+    }
+    Ok(factor.trailing_zeros() as i32)
+}
+
+impl fmt::Display for Swizzle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sw<{},{},{}>", self.bits, self.base, self.shift)
+    }
+}
+
+impl fmt::Debug for Swizzle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

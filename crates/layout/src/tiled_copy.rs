@@ -1,0 +1,181 @@
+//! `TiledCopy`: a copy atom repeated over threads and values.
+
+use crate::atom::CopyAtom;
+use crate::{Coord, Int, IntTuple, Layout, LayoutError, Operand, TiledMma, Tiler, tri};
+
+/// A copy atom and the (thread, value) layout of the tile that it covers: CuTe's `TiledCopy`.
+///
+/// ```
+/// use warpwright_layout::atom::CopyAtom;
+/// use warpwright_layout::{TiledCopy, layout};
+/// // 128 threads copy a 16×64 tile of 16-bit elements in 16-byte chunks, eight threads a row.
+/// let copy = TiledCopy::new(CopyAtom::cp_async(16)?, 16, &layout!((16, 8):(8, 1)), &layout!((1, 8)))?;
+/// assert_eq!(copy.tiler().to_string(), "(_16,_64)");
+/// let [m, k] = copy.src_coordinates()?;
+/// assert_eq!((m.eval_at(&[9, 0]), k.eval_at(&[9, 0])), (1, 8));
+/// # Ok::<(), warpwright_layout::LayoutError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TiledCopy {
+    src: Layout,
+    dst: Layout,
+    reference: Layout,
+    tv: Layout,
+    tiler: IntTuple,
+}
+
+/// The two sides of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// Where elements are read.
+    Source,
+    /// Where elements are written.
+    Destination,
+}
+
+impl TiledCopy {
+    /// The tile that results when `threads` ((m, n) → thread) each hold `values` ((m, n) → value): CuTe's
+    /// `make_tiled_copy`.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooFew`] when threads or values are no multiple of the atom's, and those of
+    /// [`Layout::raked_product`].
+    pub const fn new(
+        atom: CopyAtom,
+        element_bits: u32,
+        threads: &Layout,
+        values: &Layout,
+    ) -> Result<Self, LayoutError> {
+        let mn = tri!(threads.raked_product(values));
+        let domain = tri!(IntTuple::flat(&[threads.size(), values.size()]));
+        let tv = tri!(tri!(mn.right_inverse()).with_shape(domain));
+        Self::from_tv(atom, element_bits, tv, mn.shape.product_each())
+    }
+
+    /// From a layout (thread, value) → column-major index in the tile with extents `tiler`: CuTe's
+    /// `make_tiled_copy_impl`.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooFew`] when threads or values are no multiple of the atom's; [`LayoutError::Rank`] when `tv` is not
+    /// of rank 2.
+    pub const fn from_tv(atom: CopyAtom, element_bits: u32, tv: Layout, tiler: IntTuple) -> Result<Self, LayoutError> {
+        let src = tri!(atom.src.recast(1, element_bits as i64));
+        let dst = tri!(atom.dst.recast(1, element_bits as i64));
+        let reference = tri!(atom.reference.recast(1, element_bits as i64));
+        if tv.rank() != 2 {
+            return Err(LayoutError::Rank { operation: "TiledCopy", found: tv.rank(), needed: 2 });
+        }
+        let mut i = 0;
+        while i < 2 {
+            let (have, atom) = (tv.mode(i).size(), reference.mode(i).size());
+            if have.value() % atom.value() != 0 {
+                return Err(LayoutError::TooFew { what: if i == 0 { "threads" } else { "values" }, have, atom });
+            }
+            i += 1;
+        }
+        Ok(Self { src, dst, reference, tv, tiler })
+    }
+
+    /// The copy whose threads hold what they hold of `operand` in `mma`: CuTe's `make_tiled_copy_A/B/C`.
+    ///
+    /// # Errors
+    /// As [`from_tv`](Self::from_tv) and [`TiledMma::tv`].
+    pub const fn for_mma(
+        atom: CopyAtom,
+        element_bits: u32,
+        mma: &TiledMma,
+        operand: Operand,
+    ) -> Result<Self, LayoutError> {
+        let tile = mma.tile_mnk();
+        let (x, y) = match operand {
+            Operand::A => (tile[0], tile[2]),
+            Operand::B => (tile[1], tile[2]),
+            Operand::C => (tile[0], tile[1]),
+        };
+        let tiler = tri!(IntTuple::flat(&[Int::Static(x), Int::Static(y)]));
+        Self::from_tv(atom, element_bits, tri!(mma.tv(operand)), tiler)
+    }
+
+    /// The extents of the tile.
+    pub const fn tiler(&self) -> IntTuple {
+        self.tiler
+    }
+
+    /// The number of threads.
+    pub const fn threads(&self) -> i64 {
+        self.tv.mode(0).size().value()
+    }
+
+    const fn side(&self, side: Side) -> &Layout {
+        match side {
+            Side::Source => &self.src,
+            Side::Destination => &self.dst,
+        }
+    }
+
+    /// (thread, value, rest) of tiles that lie in mode 0 of `tiles`.
+    const fn tile_to_thrfrg(&self, tiles: &Layout, side: Side) -> Result<Layout, LayoutError> {
+        let to_side = tri!(tri!(self.reference.right_inverse()).compose(self.side(side)));
+        let atom = [Tiler::Size(self.reference.mode(0).size()), Tiler::Size(self.reference.mode(1).size())];
+        // ((atom thread, atom value), (rest thread, rest value)), on this side of the copy.
+        let by_atom = tri!(self.tv.zipped_divide(&Tiler::ByMode(&atom)));
+        let by_atom = tri!(by_atom.compose_by(&Tiler::ByMode(&[Tiler::Layout(&to_side), Tiler::Keep])));
+        let (atom, rest) = (by_atom.mode(0), by_atom.mode(1));
+        let thrval = tri!(Layout::concat(&[
+            tri!(Layout::concat(&[atom.mode(0), rest.mode(0)])),
+            tri!(Layout::concat(&[atom.mode(1), rest.mode(1)])),
+        ]));
+        const PROFILE: IntTuple = crate::int_tuple!((1, (1, 1)));
+        let thrval = tri!(thrval.coalesce_by(&PROFILE));
+        let tv = tri!(tiles.compose_by(&Tiler::ByMode(&[Tiler::Layout(&thrval), Tiler::Keep])));
+        let both = [Coord::All, Coord::All];
+        Ok(tri!(tv.slice(&Coord::ByMode(&[Coord::ByMode(&both), Coord::All]))).0)
+    }
+
+    /// (thread, value) → column-major index in the tile, on one side of the copy.
+    ///
+    /// # Errors
+    /// Those of the divides when the atom does not fit the tile.
+    pub const fn tv(&self, side: Side) -> Result<Layout, LayoutError> {
+        let shape = tri!(IntTuple::tuple(&[self.tiler, IntTuple::int(1)]));
+        let tv = tri!(self.tile_to_thrfrg(&tri!(Layout::column_major(shape)), side));
+        Ok(tri!(tv.slice(&Coord::ByMode(&[Coord::All, Coord::All, Coord::At(0)]))).0)
+    }
+
+    /// (thread, value) → coordinate in the tile on the source side, one layout for each of its two axes.
+    ///
+    /// # Errors
+    /// As [`tv`](Self::tv) and [`Layout::coordinate`].
+    pub const fn src_coordinates(&self) -> Result<[Layout; 2], LayoutError> {
+        let tv = tri!(self.tv(Side::Source));
+        Ok([tri!(tv.coordinate(&self.tiler, 0)), tri!(tv.coordinate(&self.tiler, 1))])
+    }
+
+    /// (thread, value) → coordinate in the tile on the destination side, one layout for each of its two axes.
+    ///
+    /// # Errors
+    /// As [`tv`](Self::tv) and [`Layout::coordinate`].
+    pub const fn dst_coordinates(&self) -> Result<[Layout; 2], LayoutError> {
+        let tv = tri!(self.tv(Side::Destination));
+        Ok([tri!(tv.coordinate(&self.tiler, 0)), tri!(tv.coordinate(&self.tiler, 1))])
+    }
+
+    /// The part of `data` that thread `thread` copies on one side, (value, rest…), and its offset: CuTe's `partition_S`
+    /// and `partition_D`.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooManyModes`] when `data` has fewer modes than the tiler, and those of the divides.
+    pub const fn partition(&self, side: Side, data: &Layout, thread: i64) -> Result<(Layout, i64), LayoutError> {
+        let mut modes = [Tiler::Keep; IntTuple::MAX_LEAVES];
+        let (mut i, rank) = (0, self.tiler.leaves());
+        while i < rank {
+            modes[i] = Tiler::Size(self.tiler.get(i));
+            i += 1;
+        }
+        let tiles = tri!(data.zipped_divide(&Tiler::ByMode(modes.split_at(rank).0)));
+        let tv = tri!(self.tile_to_thrfrg(&tiles, side));
+        let all = [Coord::All; IntTuple::MAX_LEAVES];
+        let rest = if data.rank() > 1 { Coord::ByMode(all.split_at(data.rank()).0) } else { Coord::All };
+        tv.slice(&Coord::ByMode(&[Coord::At(thread), Coord::All, rest]))
+    }
+}

@@ -1,0 +1,198 @@
+//! `TiledMma`: an MMA atom repeated over threads and values.
+
+use crate::atom::MmaAtom;
+use crate::{Coord, Int, IntTuple, Layout, LayoutError, Tiler, tri};
+
+/// Which matrix of the multiplication.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Operand {
+    /// M×K.
+    A,
+    /// N×K.
+    B,
+    /// M×N: accumulator and result.
+    C,
+}
+
+impl Operand {
+    /// The matrix's two axes as positions in (M, N, K).
+    const fn axes(self) -> (usize, usize) {
+        match self {
+            Self::A => (0, 2),
+            Self::B => (1, 2),
+            Self::C => (0, 1),
+        }
+    }
+}
+
+/// An MMA atom, the layout of atoms over (M, N, K), and a permutation of each axis: CuTe's `TiledMMA`.
+///
+/// ```
+/// use warpwright_layout::atom::MmaAtom;
+/// use warpwright_layout::{Operand, TiledMma, layout};
+/// // Four warps, two by two, each with a 16×16 piece of a 32×32 tile.
+/// let mma = TiledMma::new(MmaAtom::mma_sync(16, 16, [32, 16, 16, 32])?, &layout!((2, 2, 1)))?
+///     .with_permutation(1, &layout!((8, 2, 2):(1, 16, 8)))?;
+/// assert_eq!((mma.threads(), mma.tile_mnk()), (128, [32, 32, 16]));
+/// let c = mma.tv(Operand::C)?;
+/// assert_eq!(c.eval_at(&[33, 0]), 16 + 32 * 2);
+/// # Ok::<(), warpwright_layout::LayoutError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TiledMma {
+    atom: MmaAtom,
+    thr_layout_vmnk: Layout,
+    permutations: [Option<Layout>; 3],
+}
+
+impl TiledMma {
+    /// `atom` repeated by `atom_layout_mnk`, whose modes are M, N and K (missing ones are 1).
+    ///
+    /// # Errors
+    /// [`LayoutError::TooManyModes`] above rank 3, and those of [`Layout::tiled_product`].
+    pub const fn new(atom: MmaAtom, atom_layout_mnk: &Layout) -> Result<Self, LayoutError> {
+        let rank = atom_layout_mnk.rank();
+        if rank > 3 {
+            return Err(LayoutError::TooManyModes { operation: "TiledMma", given: rank, rank: 3 });
+        }
+        let atoms = tri!(atom_layout_mnk.append(3));
+        let thr_layout_vmnk = tri!(atom.thr_id.tiled_product(&Tiler::Layout(&atoms)));
+        Ok(Self { atom, thr_layout_vmnk, permutations: [None; 3] })
+    }
+
+    /// The same with the coordinates of axis `axis` (0 M, 1 N, 2 K) permuted, or its tile enlarged, by `permutation`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] when there is no such axis.
+    pub const fn with_permutation(mut self, axis: usize, permutation: &Layout) -> Result<Self, LayoutError> {
+        if axis > 2 {
+            return Err(LayoutError::Rank { operation: "TiledMma permutation", found: axis + 1, needed: 3 });
+        }
+        self.permutations[axis] = Some(*permutation);
+        Ok(self)
+    }
+
+    /// The atom.
+    pub const fn atom(&self) -> &MmaAtom {
+        &self.atom
+    }
+
+    /// (thread in atom, atom in M, in N, in K) → thread index.
+    pub const fn thr_layout_vmnk(&self) -> &Layout {
+        &self.thr_layout_vmnk
+    }
+
+    /// The number of threads.
+    pub const fn threads(&self) -> i64 {
+        self.thr_layout_vmnk.size().value()
+    }
+
+    /// The extents of the tile in M, N and K.
+    pub const fn tile_mnk(&self) -> [i64; 3] {
+        [self.tile(0).value(), self.tile(1).value(), self.tile(2).value()]
+    }
+
+    const fn tile(&self, axis: usize) -> Int {
+        match &self.permutations[axis] {
+            Some(p) => p.size(),
+            None => Int::Static(self.atom.shape_mnk[axis]).mul(self.thr_layout_vmnk.mode(axis + 1).size()),
+        }
+    }
+
+    const fn permutation(&self, axis: usize) -> Tiler<'_> {
+        match &self.permutations[axis] {
+            Some(p) => Tiler::Layout(p),
+            None => Tiler::Size(self.tile(axis)),
+        }
+    }
+
+    const fn atom_tv(&self, operand: Operand) -> &Layout {
+        match operand {
+            Operand::A => &self.atom.a,
+            Operand::B => &self.atom.b,
+            Operand::C => &self.atom.c,
+        }
+    }
+
+    /// `((thread in atom,(atom,atom)),(value,(rest…)))` of a matrix with layout `matrix`: CuTe's `thrfrg_A/B/C`.
+    ///
+    /// # Errors
+    /// Those of the divides when the tile does not fit the matrix.
+    pub const fn thrfrg(&self, operand: Operand, matrix: &Layout) -> Result<Layout, LayoutError> {
+        let (x, y) = operand.axes();
+        let permuted = tri!(matrix.logical_divide(&Tiler::ByMode(&[self.permutation(x), self.permutation(y)])));
+        let atom = [Tiler::of(self.atom.shape_mnk[x]), Tiler::of(self.atom.shape_mnk[y])];
+        let tiles = tri!(permuted.zipped_divide(&Tiler::ByMode(&atom)));
+        let tv = tri!(tiles.compose_by(&Tiler::ByMode(&[Tiler::Layout(self.atom_tv(operand)), Tiler::Keep])));
+        let atoms = [
+            Tiler::Size(self.thr_layout_vmnk.mode(x + 1).size()),
+            Tiler::Size(self.thr_layout_vmnk.mode(y + 1).size()),
+        ];
+        tv.zipped_divide(&Tiler::ByMode(&[Tiler::Keep, Tiler::ByMode(&atoms)]))
+    }
+
+    /// (thread, value) → column-major index in the tile of `operand`. Threads that repeat others' values repeat their
+    /// indices.
+    ///
+    /// # Errors
+    /// Those of the divides when atom, threads and permutation do not fit each other.
+    pub const fn tv(&self, operand: Operand) -> Result<Layout, LayoutError> {
+        let (x, y) = operand.axes();
+        let shape = tri!(IntTuple::flat(&[self.tile(x), self.tile(y)]));
+        let mut frg = tri!(self.thrfrg(operand, &tri!(Layout::column_major(shape))));
+        if !matches!(operand, Operand::C) {
+            // Threads along the axis that the operand lacks repeat the same values.
+            let (m, n) = (self.thr_layout_vmnk.mode(1).size(), self.thr_layout_vmnk.mode(2).size());
+            let stride = if matches!(operand, Operand::A) { [Int::ONE, Int::ZERO] } else { [Int::ZERO, Int::ONE] };
+            let repeat = tri!(Layout::new(tri!(IntTuple::flat(&[m, n])), tri!(IntTuple::flat(&stride))));
+            let atoms = [Tiler::Layout(&repeat), Tiler::Keep];
+            let threads = [Tiler::Keep, Tiler::ByMode(&atoms)];
+            frg = tri!(frg.compose_by(&Tiler::ByMode(&[Tiler::ByMode(&threads), Tiler::Keep])));
+        }
+        let rest = tri!(self.thr_layout_vmnk.complement_self());
+        let inverse = tri!(tri!(Layout::concat(&[self.thr_layout_vmnk, rest])).right_inverse());
+        let threads = self.thr_layout_vmnk.size();
+        let domain =
+            tri!(Layout::new(tri!(IntTuple::flat(&[threads, Int::ONE])), tri!(IntTuple::flat(&[Int::ONE, Int::ZERO]))));
+        let thread_to_id = tri!(domain.compose(&inverse));
+        frg.compose_by(&Tiler::ByMode(&[Tiler::Layout(&thread_to_id), Tiler::Keep]))
+    }
+
+    /// (thread, value) → coordinate in the tile of `operand`, one layout for each of its two axes.
+    ///
+    /// # Errors
+    /// As [`tv`](Self::tv) and [`Layout::coordinate`].
+    pub const fn tv_coordinates(&self, operand: Operand) -> Result<[Layout; 2], LayoutError> {
+        let (x, y) = operand.axes();
+        let tv = tri!(self.tv(operand));
+        let tile = tri!(IntTuple::flat(&[self.tile(x), self.tile(y)]));
+        Ok([tri!(tv.coordinate(&tile, 0)), tri!(tv.coordinate(&tile, 1))])
+    }
+
+    /// The part of `matrix` that thread `thread` holds, (value, rest…), and its offset: CuTe's `partition_A/B/C`.
+    ///
+    /// # Errors
+    /// As [`thrfrg`](Self::thrfrg).
+    pub const fn partition(
+        &self,
+        operand: Operand,
+        matrix: &Layout,
+        thread: i64,
+    ) -> Result<(Layout, i64), LayoutError> {
+        let (x, y) = operand.axes();
+        let frg = tri!(self.thrfrg(operand, matrix));
+        let coord = self.thr_layout_vmnk.coord_of(thread);
+        let flat = [
+            tri!(crate::crd2idx(&coord.mode(0), &self.thr_layout_vmnk.shape.mode(0))),
+            tri!(crate::crd2idx(&coord.mode(x + 1), &self.thr_layout_vmnk.shape.mode(x + 1))),
+            tri!(crate::crd2idx(&coord.mode(y + 1), &self.thr_layout_vmnk.shape.mode(y + 1))),
+        ];
+        let atoms = [Coord::At(flat[1]), Coord::At(flat[2])];
+        let threads = [Coord::At(flat[0]), Coord::ByMode(&atoms)];
+        let all = [Coord::All; IntTuple::MAX_LEAVES];
+        let rest = frg.mode(1).mode(1);
+        let values =
+            [Coord::All, if rest.rank() > 1 { Coord::ByMode(all.split_at(rest.rank()).0) } else { Coord::All }];
+        frg.slice(&Coord::ByMode(&[Coord::ByMode(&threads), Coord::ByMode(&values)]))
+    }
+}
