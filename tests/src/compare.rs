@@ -71,7 +71,10 @@ impl fmt::Display for Worst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (batch, row, column) = self.at;
         let Self { got, want, error, allowed, ratio, .. } = self;
-        write!(f, "d[{batch}][{row}, {column}] = {got}, should be {want}: off by {error:.3e}, allowed {allowed:.3e} (x{ratio:.2})")
+        write!(
+            f,
+            "d[{batch}][{row}, {column}] = {got}, should be {want}: off by {error:.3e}, allowed {allowed:.3e} (x{ratio:.2})"
+        )
     }
 }
 
@@ -95,7 +98,9 @@ pub fn judge(case: &Prepared, reference: &Reference, outcome: &Outcome) -> Repor
     let mut report = Report::failed(&case.case.name, String::new());
     report.verdict = match (outcome, &case.case.expect) {
         (Outcome::Skipped { why }, _) => Verdict::Skip(why.clone()),
-        (Outcome::Done { .. }, Expect::Error { error, .. }) => Verdict::Fail(format!("ran, but {error:?} was expected")),
+        (Outcome::Done { .. }, Expect::Error { error, .. }) => {
+            Verdict::Fail(format!("ran, but {error:?} was expected"))
+        }
         (Outcome::Failed { kind, text, d }, Expect::Error { error, text: part }) => {
             if kind != error {
                 Verdict::Fail(format!("{kind:?} instead of {error:?}: {text}"))

@@ -328,7 +328,16 @@ mod tests {
 
     #[test]
     fn wrong_text_is_refused() {
-        for text in ["acc", "e = acc", "d = acc +", "d = relu(acc", "d = relu(acc, acc)", "d = source(x)", "d = acc 2", "d = 1.2.3"] {
+        for text in [
+            "acc",
+            "e = acc",
+            "d = acc +",
+            "d = relu(acc",
+            "d = relu(acc, acc)",
+            "d = source(x)",
+            "d = acc 2",
+            "d = 1.2.3",
+        ] {
             assert!(Expression::parse(text).is_err(), "{text}");
         }
         assert!(Expression::parse("d = gamma*acc").unwrap().with_scalars(&BTreeMap::new()).is_err());

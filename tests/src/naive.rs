@@ -87,7 +87,13 @@ impl Naive {
     }
 }
 
-fn matrix<V: Value>(x: &Operand, entry: usize, rows: usize, k: usize, place: impl Fn(usize, usize) -> (usize, usize)) -> Vec<V> {
+fn matrix<V: Value>(
+    x: &Operand,
+    entry: usize,
+    rows: usize,
+    k: usize,
+    place: impl Fn(usize, usize) -> (usize, usize),
+) -> Vec<V> {
     let mut values = Vec::with_capacity(rows * k);
     for outer in 0..rows {
         for l in 0..k {

@@ -62,8 +62,8 @@ impl Prepared {
         };
         let input = |name: &str, spec: &OperandSpec, dtype: Dtype, rows: usize, columns: usize| {
             let pattern = spec.data.as_ref().unwrap_or(&usual);
-            let layout = layout(name, spec, dtype, rows, columns)?;
-            Ok(Operand::input(layout, pattern, random::key(&case.name, name)))
+            let layout = layout(name, spec, dtype, rows, columns);
+            layout.map(|layout| Operand::input(layout, pattern, random::key(&case.name, name)))
         };
 
         let epilogue = Expression::parse(&case.epilogue)

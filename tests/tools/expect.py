@@ -1,0 +1,269 @@
+"""Writes cases/expected.json.gz: what NumPy in f64 makes of the rows of cases/*.toml.
+
+    python tests/tools/expect.py
+
+Needs numpy and ml_dtypes. Shares no code with the Rust side: the data streams, the epilogue notation (Python's own
+parser) and the zero rule are written here once more. Samples are rounded once from the exact sum of products.
+"""
+
+import ast
+import glob
+import gzip
+import json
+import math
+import os
+import tomllib
+
+import ml_dtypes
+import numpy as np
+
+CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cases")
+SAMPLES = 48
+# Rows beyond these are left to the Rust reference.
+LARGEST = 200_000_000
+MOST_ENTRIES = 1000
+
+NUMPY = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+    "i32": np.int32,
+    "i8": np.int8,
+    "u8": np.uint8,
+}
+PRIME = {"bf16": 251, "u8": 251, "i8": 127, "e4m3": 13, "e5m2": 7}
+OUTPUT = {"f16": "f16", "f32": "f32", "f64": "f64", "i8": "i32", "u8": "i32"}
+U64 = np.uint64
+
+
+def fnv(text):
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def draws(key, count):
+    with np.errstate(over="ignore"):
+        z = U64(key) + U64(0x9E3779B97F4A7C15) * (np.arange(count, dtype=U64) + U64(1))
+        z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
+        return z ^ (z >> U64(31))
+
+
+def rounded(values, name):
+    return values.astype(NUMPY[name]).astype(np.float64)
+
+
+def fill(pattern, key, name, shape):
+    """An operand's elements, (batch, rows, columns), rounded to its type."""
+    batch, rows, columns = shape
+    head, _, tail = pattern.partition("(")
+    arguments = [float(x) for x in tail.rstrip(")").split(",") if x.strip()]
+    b, i, j = np.ogrid[:batch, :rows, :columns]
+    p = PRIME.get(name, 2039)
+    zero = np.zeros(shape)
+    if head == "integers":
+        low, high = (int(x) for x in arguments) if arguments else (-4, 4)
+        bits = draws(key, batch * rows * columns).reshape(shape)
+        values = low + (((bits >> U64(32)) * U64(high - low + 1)) >> U64(32)).astype(np.int64)
+    elif head == "normal":
+        bits = draws(key, batch * rows * columns).reshape(shape)
+        total = sum(((bits >> U64(16 * q)) & U64(0xFFFF)).astype(np.int64) for q in range(4))
+        values = (total - 131070) / 32768.0
+    elif head == "rowid":
+        values = zero + np.where(j == 0, i % p, 0)
+    elif head == "colid":
+        values = zero + np.where(i == 0, j % p, 0)
+    elif head == "batchid":
+        values = zero + b % p
+    elif head == "onehot_row":
+        values = zero + (i == arguments[0])
+    elif head == "onehot_column":
+        values = zero + (j == arguments[0])
+    elif head == "tail_rows":
+        values = zero + (i >= rows - arguments[0])
+    elif head == "tail_columns":
+        values = zero + (j >= columns - arguments[0])
+    elif head == "affine":
+        base, db, di, dj = arguments
+        values = base + db * b + di * i + dj * j
+    else:
+        values = zero + {"ones": 1.0, "zeros": 0.0, "nan": math.nan, "inf": math.inf}.get(
+            head, arguments[0] if arguments else None
+        )
+    return rounded(np.asarray(values, dtype=np.float64), name)
+
+
+class Row:
+    """A row of the table with the elements of its operands."""
+
+    def __init__(self, case):
+        self.case = case
+        self.name = case["name"]
+        self.m, self.n, self.k = case["m"], case["n"], case["k"]
+        self.batch = case.get("batch", 1)
+        self.exact = case["expect"] == "exact"
+        a = case["a"]["type"]
+        self.type = {"a": a, "b": case.get("b", {}).get("type", a)}
+        self.type["d"] = case.get("d", {}).get("type", OUTPUT.get(a, "bf16"))
+        self.type["c"] = case.get("c", {}).get("type", self.type["d"])
+        self.scalars = {name: float(np.float32(x)) for name, x in case.get("scalars", {}).items()}
+        text = case.get("epilogue", "d = acc").partition("=")[2].strip()
+        self.tree = ast.parse(text, mode="eval").body
+        self.operands = {}
+
+    def elements(self, name):
+        """Operand `name`, (batch, rows, columns)."""
+        if name not in self.operands:
+            shapes = {"a": (self.m, self.k), "b": (self.k, self.n), "c": (self.m, self.n), "d": (self.m, self.n)}
+            if name in shapes:
+                spec, dtype = self.case.get(name, {}), self.type[name]
+                shared = spec.get("batch_stride") == 0
+                shape = shapes[name]
+            else:
+                spec = self.case["bind"][name]
+                dtype = spec.get("type", "f32")
+                shared = spec.get("batch_stride", 0) == 0
+                shape = {"row": (1, self.n), "column": (self.m, 1), "tile": (self.m, self.n)}[spec["kind"]]
+            pattern = spec.get("data", "integers" if self.exact else "normal")
+            key = fnv(self.name + "/" + name)
+            values = fill(pattern, key, dtype, (1 if shared else self.batch, *shape))
+            self.operands[name] = np.broadcast_to(values, (self.batch, *shape))
+        return self.operands[name]
+
+    def is_zero(self, node):
+        if isinstance(node, ast.Constant):
+            return node.value == 0
+        return isinstance(node, ast.Name) and self.scalars.get(node.id) == 0
+
+    @staticmethod
+    def is_operand(node):
+        if isinstance(node, ast.Name):
+            return node.id in ("acc", "previous")
+        return isinstance(node, ast.Call) and node.func.id == "source"
+
+    def evaluate(self, node, leaf):
+        """The value of a tree; `leaf(name)` gives acc, previous, source or a bound operand as an array."""
+        if isinstance(node, ast.Constant):
+            return np.float64(np.float32(node.value))
+        if isinstance(node, ast.Name):
+            return np.float64(self.scalars[node.id]) if node.id in self.scalars else leaf(node.id)
+        if isinstance(node, ast.UnaryOp):
+            assert isinstance(node.op, ast.USub)
+            return -self.evaluate(node.operand, leaf)
+        if isinstance(node, ast.BinOp):
+            l, r = node.left, node.right
+            if isinstance(node.op, ast.Mult) and (
+                (self.is_zero(l) and self.is_operand(r)) or (self.is_operand(l) and self.is_zero(r))
+            ):
+                return np.float64(0.0)
+            l, r = self.evaluate(l, leaf), self.evaluate(r, leaf)
+            operation = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
+            return operation[type(node.op)](l, r)
+        name = node.func.id
+        if name in ("source", "row", "column", "tile"):
+            return leaf("source" if name == "source" else node.args[0].id)
+        arguments = [self.evaluate(argument, leaf) for argument in node.args]
+        if name == "relu":
+            return np.where(arguments[0] < 0, 0.0, arguments[0])
+        if name == "user_softsign":
+            return arguments[0] / (1 + np.abs(arguments[0]))
+        return {"min": np.minimum, "max": np.maximum}[name](*arguments)
+
+    def whole(self):
+        """All of D before rounding; exact only where every sum is."""
+        shape = (self.batch, self.m, self.n)
+
+        def leaf(name):
+            if name == "acc":
+                return np.stack([self.elements("a")[b] @ self.elements("b")[b] for b in range(self.batch)])
+            return self.elements({"previous": "d", "source": "c"}.get(name, name))
+
+        return np.broadcast_to(self.evaluate(self.tree, leaf), shape)
+
+    def places(self):
+        """Corners, both sides of tile borders, and random elements."""
+        rows = sorted({0, self.m - 1, *(r for r in (63, 64, 127, 128) if r < self.m)})
+        columns = sorted({0, self.n - 1, *(c for c in (63, 64, 127, 128) if c < self.n)})
+        chosen = [(b, i, j) for b in {0, self.batch - 1} for i in (0, self.m - 1) for j in (0, self.n - 1)]
+        border = [(self.batch - 1, i, j) for i in rows for j in columns]
+        chosen += border[:: max(1, len(border) // 16)]
+        bits = [int(x) for x in draws(fnv(self.name + "/samples"), 3 * SAMPLES)]
+        for q in range(SAMPLES):
+            chosen.append((bits[3 * q] % self.batch, bits[3 * q + 1] % self.m, bits[3 * q + 2] % self.n))
+        return list(dict.fromkeys(chosen))[:SAMPLES]
+
+    def samples(self):
+        places = self.places()
+        b, i, j = (np.array(x) for x in zip(*places))
+
+        def leaf(name):
+            if name == "acc":
+                x, y = self.elements("a"), self.elements("b")
+                return np.array([total(x[p, q, :] * y[p, :, r]) for p, q, r in places])
+            values = np.broadcast_to(
+                self.elements({"previous": "d", "source": "c"}.get(name, name)), (self.batch, self.m, self.n)
+            )
+            return values[b, i, j]
+
+        values = np.broadcast_to(self.evaluate(self.tree, leaf), len(places)).astype(np.float64)
+        return [[*place, f"{int(value):016x}"] for place, value in zip(places, values.view(U64))]
+
+
+def total(products):
+    """The exact sum, rounded once."""
+    return math.fsum(products) if np.isfinite(products).all() else float(products.sum())
+
+
+def checksum(values):
+    flat = values.reshape(-1)
+    finite = np.isfinite(flat)
+    scaled = np.where(finite, flat, 0.0) * 1024.0
+    assert (scaled == np.trunc(scaled)).all() and np.abs(scaled).max() < 2**44
+    scaled = scaled.astype(np.int64)
+    weights = 1 + np.arange(flat.size, dtype=np.int64) % 65521
+    # Pieces of 10,000 keep the weighted sum of 44-bit numbers inside Python's exact integers.
+    pieces = range(0, flat.size, 10_000)
+    return {
+        "sum": str(sum(int(x) for s in pieces for x in [scaled[s : s + 10_000].astype(object).sum()])),
+        "weighted": str(sum(int((scaled[s : s + 10_000].astype(object) * weights[s : s + 10_000]).sum()) for s in pieces)),
+        "nan": int(np.isnan(flat).sum()),
+        "infinite": int(np.isinf(flat).sum()),
+    }
+
+
+def expect(row):
+    known = {"samples": row.samples(), "whole": None, "output": None}
+    if row.exact:
+        values = row.whole()
+        known["whole"] = checksum(values)
+        with np.errstate(over="ignore"):
+            # Exact in f32, so the detour that ml_dtypes takes rounds nothing.
+            narrow = rounded(values.astype(np.float32) if row.type["d"] != "f64" else values, row.type["d"])
+        known["output"] = checksum(narrow)
+    return known
+
+
+def main():
+    known = {}
+    for path in sorted(glob.glob(os.path.join(CASES, "*.toml"))):
+        with open(path, "rb") as file:
+            for case in tomllib.load(file)["case"]:
+                batch = case.get("batch", 1)
+                size = case["m"] * case["n"] * batch
+                small = size * max(case["k"], 1) <= LARGEST and batch <= MOST_ENTRIES
+                if size and small and case["expect"] in ("exact", "bound"):
+                    with np.errstate(invalid="ignore"):
+                        known[case["name"]] = expect(Row(case))
+    text = json.dumps(known, sort_keys=True, separators=(",", ":"))
+    with open(os.path.join(CASES, "expected.json.gz"), "wb") as file:
+        file.write(gzip.compress(text.encode(), 9, mtime=0))
+    print(f"{len(known)} rows")
+
+
+if __name__ == "__main__":
+    main()
