@@ -40,28 +40,30 @@ struct Visitor {
     template <class Accumulators>
     __device__ __forceinline__ void run(const Work& w, const Accumulators& accumulators) const {
         const Epilogue epilogue(params.epilogue, w.batch);
-        auto next = coordinates(w, accumulators, 0, 0);
-        auto ahead = epilogue.template load<V>(params.epilogue, params.d, next);
+        using Loads = typename Epilogue::template Loads<V>;
+        Coordinates next;
+        Loads ahead;
+        // Iteration i fetches for vector i and computes vector i - 1, so the text of both appears once.
 #pragma unroll 1
-        for (unsigned subtile = 0; subtile < Accumulators::subtiles; ++subtile) {
-            __syncwarp();
-            accumulators.for_each_pair(subtile, SlabWriter{slab});
-            __syncwarp();
-#pragma unroll 1
-            for (unsigned step = 0; step < steps; ++step) {
-                const auto now = next;
-                const auto loads = ahead;
-                const bool wrap = step + 1 == steps;
-                if (!wrap || subtile + 1 < Accumulators::subtiles) {
-                    next = coordinates(w, accumulators, subtile + wrap, wrap ? 0 : step + 1);
-                    ahead = epilogue.template load<V>(params.epilogue, params.d, next);
-                }
-                Accumulator acc[V];
-                read(acc, step);
-                Compute out[V];
-                epilogue.template visit<V>(out, acc, loads, params.epilogue, now);
-                store(now, Vector<ElementD, V>::encode(out));
+        for (unsigned i = 0; i <= steps * Accumulators::subtiles; ++i) {
+            const Coordinates now = next;
+            const Loads loads = ahead;
+            if (i < steps * Accumulators::subtiles) {
+                next = coordinates(w, accumulators, i / steps, i % steps);
+                ahead = epilogue.template load<V>(params.epilogue, params.d, next);
             }
+            if (i == 0) continue;
+            const unsigned step = (i - 1) % steps;
+            if (step == 0) {
+                __syncwarp();
+                accumulators.for_each_pair((i - 1) / steps, SlabWriter{slab});
+                __syncwarp();
+            }
+            Accumulator acc[V];
+            read(acc, step);
+            Compute out[V];
+            epilogue.template visit<V>(out, acc, loads, params.epilogue, now);
+            store(now, Vector<ElementD, V>::encode(out));
         }
     }
 

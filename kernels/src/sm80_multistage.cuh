@@ -3,22 +3,24 @@
 //
 // Everything about an operand's layout comes from its generated description (`OperandA`, `OperandB`):
 //   Element, tile_k, mn_contiguous         element, K extent of a tile, and whether M (or N) is contiguous in memory
-//   chunk, copies, copy_threads            elements per copy, copies per thread, threads that copy
-//   direct                                 alignment forbids cp.async: single elements through registers
-//   copy_mn(thread), copy_k(thread)        coordinates in the tile of a thread's first chunk
-//   copy_step_mn(i), copy_step_k(i)        from there to its i-th chunk
 //   offset(mn, k)                          byte offset of an element in a stage
-//   bases, base_mn(b), base_k(b)           \ Offsets of one thread's many accesses differ by constants where the swizzle
-//   base(i…), delta(i…)                    / allows: access i… is at base address `base` plus `delta` bytes.
-//   load_mn(lane), load_k(lane)            row that a lane names to ldmatrix within a 16 × 16 block
+//   Copy: chunk, count, threads            elements per copy, copies per thread, threads that copy
+//         direct                           alignment forbids cp.async: single elements through registers
+//         mn(thread), k(thread)            coordinates in the tile of a thread's first chunk
+//         step_mn(i), step_k(i)            from there to its i-th chunk
+//   Load: count                            ldmatrix.x4 per K block, each of a 16 × 16 block
+//         mn(lane), k(lane)                row of the block that a lane names to ldmatrix
+//   Both: bases, representative…(b)        offsets of one thread's accesses differ by constants as far as the swizzle
+//         base(i…), delta(i…)              allows: access i… lies `delta` bytes from base address `base`, which is
+//                                          computed once from the access that represents it
 template <class Operand>
 struct OperandLoader {
     using Element = typename Operand::Element;
     using Copy = typename Operand::Copy;
 
-    const Element* source;  // this thread's first chunk in the next K tile
+    const Element* source;  // this thread's next chunk
     long long leading;      // elements between neighbours across the contiguous direction
-    unsigned mn, k;         // coordinates of that chunk
+    unsigned mn, k;         // coordinates of its first chunk in the next K tile
     unsigned mn_extent, k_extent;
     unsigned target[Copy::bases];  // shared addresses in stage 0
 
@@ -37,29 +39,29 @@ struct OperandLoader {
         source = static_cast<const Element*>(arg.pointer) + batch * arg.stride_batch + distance(mn, k);
     }
 
-    // Requests the next K tile into the stage at byte `stage`.
-    __device__ __forceinline__ void issue(unsigned stage) {
-        if (Copy::threads == cfg::threads || threadIdx.x < Copy::threads) {
-            const Element* from = source;
+    // Requests part `part` of `parts` of the next K tile into the stage at byte `stage`. Parts come in order; after the last
+    // one the next tile is due.
+    __device__ __forceinline__ void issue(unsigned part, unsigned parts, unsigned stage) {
+        const bool copies = Copy::threads == cfg::threads || threadIdx.x < Copy::threads;
 #pragma unroll
-            for (unsigned i = 0; i < Copy::count; ++i) {
-                if (i > 0) {
-                    from += distance(static_cast<int>(Copy::step_mn(i) - Copy::step_mn(i - 1)),
-                                     static_cast<int>(Copy::step_k(i) - Copy::step_k(i - 1)));
-                }
-                const unsigned to = target[Copy::base(i)] + Copy::delta(i) + stage;
-                const unsigned valid = valid_elements(mn + Copy::step_mn(i), k + Copy::step_k(i));
+        for (unsigned i = Copy::count * part / parts; i < Copy::count * (part + 1) / parts; ++i) {
+            const unsigned to = target[Copy::base(i)] + Copy::delta(i) + stage;
+            const unsigned valid = valid_elements(mn + Copy::step_mn(i), k + Copy::step_k(i));
+            if (copies) {
                 if constexpr (Copy::direct) {
                     Vector<Element, Copy::chunk> x = {};
-                    load_elements(x, from, 1, valid);
+                    load_elements(x, source, 1, valid);
                     ptx::st_shared_v4(to, x.words);
                 } else {
-                    ptx::cp_async<Copy::chunk * sizeof(Element)>(to, from, valid * sizeof(Element));
+                    ptx::cp_async<Copy::chunk * sizeof(Element)>(to, source, valid * sizeof(Element));
                 }
             }
+            const bool last = i + 1 == Copy::count;
+            const unsigned next = last ? 0 : i + 1;
+            source += distance(static_cast<int>(Copy::step_mn(next) - Copy::step_mn(i)),
+                               static_cast<int>(Copy::step_k(next) - Copy::step_k(i)) + (last ? Operand::tile_k : 0));
+            if (last) k += Operand::tile_k;
         }
-        source += distance(0, Operand::tile_k);
-        k += Operand::tile_k;
     }
 
    private:
@@ -166,27 +168,33 @@ struct Sm80Multistage {
         if (work.k_count == 0) return;
         copy_a.begin(params.a, work.batch, work.tile_m * cfg::tile_m, work.k_begin * cfg::tile_k);
         copy_b.begin(params.b, work.batch, work.tile_n * cfg::tile_n, work.k_begin * cfg::tile_k);
-#pragma unroll
-        for (unsigned stage = 0; stage < cfg::stages - 1; ++stage) request(stage < work.k_count, stage * cfg::stage_bytes);
+        unsigned write = 0;
+#pragma unroll 1
+        for (unsigned stage = 0; stage < cfg::stages - 1; ++stage) {
+            request(stage < work.k_count, 0, 1, write);
+            ptx::cp_async_commit();
+            write += cfg::stage_bytes;
+        }
 
         unsigned read = 0;
-        unsigned write = (cfg::stages - 1) * cfg::stage_bytes;
         await();
         load(0, 0, read);
 #pragma unroll 1
         for (unsigned tile = 0; tile < work.k_count; ++tile) {
+            const bool wanted = tile + cfg::stages - 1 < work.k_count;
 #pragma unroll
             for (unsigned block = 0; block < k_blocks; ++block) {
                 if (block == k_blocks - 1) {
-                    // The next tile has arrived, and no warp reads this one any more: its last fragments are in registers.
+                    // A group is committed even when nothing is left to copy: `await` counts groups. Behind it the next
+                    // tile has arrived, and no warp reads this one any more: its last fragments are in registers.
+                    ptx::cp_async_commit();
+                    write = following(write);
                     await();
                     read = following(read);
                 }
                 load((block + 1) % 2, (block + 1) % k_blocks, read);
-                if (block == 0) {
-                    request(tile + cfg::stages - 1 < work.k_count, write);
-                    write = following(write);
-                }
+                // Spread over the blocks, so that address arithmetic and copies fill gaps between the instructions.
+                if (block < k_blocks - 1) request(wanted, block, k_blocks - 1, write);
                 multiply(block % 2, accumulators);
             }
         }
@@ -199,13 +207,11 @@ struct Sm80Multistage {
         return stage == (cfg::stages - 1) * cfg::stage_bytes ? 0 : stage + cfg::stage_bytes;
     }
 
-    // A group is committed even when nothing is left to copy: `await` counts groups.
-    __device__ __forceinline__ void request(bool wanted, unsigned stage) {
+    __device__ __forceinline__ void request(bool wanted, unsigned part, unsigned parts, unsigned stage) {
         if (wanted) {
-            copy_a.issue(stage);
-            copy_b.issue(stage);
+            copy_a.issue(part, parts, stage);
+            copy_b.issue(part, parts, stage);
         }
-        ptx::cp_async_commit();
     }
 
     static __device__ __forceinline__ void await() {
