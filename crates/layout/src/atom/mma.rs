@@ -119,6 +119,32 @@ impl MmaAtom {
         })
     }
 
+    /// `mma.sync.m8n8k4` of f16 (SM70) by one quad pair, accumulating in `c_bits`; `a_m_major` and `b_n_major` for operands
+    /// that are contiguous in m and n.
+    pub const fn sm70(c_bits: u32, a_m_major: bool, b_n_major: bool) -> Self {
+        const ROW: Layout = layout!((8, 4):(1, 8));
+        const COLUMN: Layout = layout!(((4, 2), 4):((8, 4), 1));
+        Self {
+            shape_mnk: [8, 8, 4],
+            bits: [c_bits, 16, 16, c_bits],
+            thr_id: layout!((4, 2):(1, 16)),
+            a: if a_m_major { COLUMN } else { ROW },
+            b: if b_n_major { COLUMN } else { ROW },
+            c: if c_bits == 16 {
+                layout!((8, 8):(1, 8))
+            } else {
+                layout!(((2, 2, 2), (2, 2, 2)):((1, 16, 4), (8, 2, 32)))
+            },
+        }
+    }
+
+    /// The integer dot products of SM61: one thread, `k` elements of `bits`.
+    pub const fn dot_product(k: i64, bits: u32) -> Self {
+        const ONE: Layout = layout!((1, 1):(0, 0));
+        let operand = if k == 4 { layout!((1, 4):(0, 1)) } else { layout!((1, 2):(0, 1)) };
+        Self { shape_mnk: [1, 1, k], bits: [32, bits, bits, 32], thr_id: layout!(1:0), a: operand, b: operand, c: ONE }
+    }
+
     /// The scalar multiply-add on elements of `bits`.
     pub const fn universal_fma(bits: u32) -> Self {
         const ONE: Layout = layout!((1, 1):(0, 0));

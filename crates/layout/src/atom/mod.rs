@@ -2,6 +2,7 @@
 
 mod copy;
 mod mma;
+mod name;
 
 pub use copy::CopyAtom;
 pub use mma::MmaAtom;

@@ -1,0 +1,160 @@
+//! Atoms by CUTLASS's names.
+
+use super::{CopyAtom, MmaAtom};
+use crate::{LayoutError, layout};
+
+const UNKNOWN_MMA: LayoutError =
+    LayoutError::Parse { at: 0, expected: "the CUTLASS name of an MMA atom, as SM80_16x8x16_F32F16F16F32_TN" };
+const UNKNOWN_COPY: LayoutError =
+    LayoutError::Parse { at: 0, expected: "the CUTLASS name of a copy atom, as SM75_U32x4_LDSM_N" };
+
+/// Element names and widths; a name that starts another comes after it.
+const ELEMENTS: &[(&str, u32)] = &[
+    ("TF32", 32),
+    ("BF16", 16),
+    ("GC64", 192),
+    ("E4M3", 8),
+    ("E5M2", 8),
+    ("C64", 128),
+    ("F64", 64),
+    ("F32", 32),
+    ("F16", 16),
+    ("S32", 32),
+    ("S8", 8),
+    ("U8", 8),
+    ("S4", 4),
+    ("U4", 4),
+    ("U1", 1),
+];
+
+/// The widths of up to four concatenated element names, and the rest.
+fn elements(mut text: &str) -> (Vec<u32>, &str) {
+    let mut bits = Vec::new();
+    while bits.len() < 4 {
+        let Some((name, width)) = ELEMENTS.iter().find(|(name, _)| text.starts_with(name)) else { break };
+        bits.push(*width);
+        text = &text[name.len()..];
+    }
+    (bits, text)
+}
+
+/// `16x8x16` as three integers, and the rest.
+fn shape(text: &str) -> Option<([i64; 3], &str)> {
+    let (dims, rest) = text.split_once('_').unwrap_or((text, ""));
+    let mut parts = dims.split('x').map(str::parse);
+    let mut next = || parts.next()?.ok();
+    Some(([next()?, next()?, next()?], rest))
+}
+
+impl MmaAtom {
+    /// The atom with a CUTLASS name: `SM80_16x8x16_F32F16F16F32_TN`, `SM90_64x128x16_F32F16F16_SS`,
+    /// `SM120_16x8x32_TN<float_e4m3_t,float_e4m3_t,float>`, `UniversalFMA<float>`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Parse`] for a name that is none.
+    pub fn named(name: &str) -> Result<Self, LayoutError> {
+        if let Some(element) = name.strip_prefix("UniversalFMA<") {
+            let bits = match element.split(['>', ',']).next() {
+                Some("double") => 64,
+                Some("float" | "int" | "int32_t" | "uint32_t") => 32,
+                Some("half_t" | "bfloat16_t" | "cutlass::half_t" | "cutlass::bfloat16_t") => 16,
+                Some("int8_t" | "uint8_t") => 8,
+                _ => return Err(UNKNOWN_MMA),
+            };
+            return Ok(Self::universal_fma(bits));
+        }
+        let (arch, rest) = name.split_once('_').ok_or(UNKNOWN_MMA)?;
+        if arch == "SM61" {
+            return match rest {
+                "DP4A" => Ok(Self::dot_product(4, 8)),
+                "DP2A" => Ok(Self::dot_product(2, 16)),
+                _ => Err(UNKNOWN_MMA),
+            };
+        }
+        let ([m, n, k], rest) = shape(rest).ok_or(UNKNOWN_MMA)?;
+        match arch {
+            "SM70" if (m, n, k) == (8, 8, 4) => {
+                let (bits, rest) = elements(rest);
+                let (a, b) = match rest {
+                    "_TN" => (false, false),
+                    "_NT" => (true, true),
+                    "_NN" => (true, false),
+                    "_TT" => (false, true),
+                    _ => return Err(UNKNOWN_MMA),
+                };
+                match bits[..] {
+                    [c, 16, 16, _] => Ok(Self::sm70(c, a, b)),
+                    _ => Err(UNKNOWN_MMA),
+                }
+            }
+            "SM120" if n == 8 => Self::mma_sync(m, k, if k == 64 { [32, 4, 4, 32] } else { [32, 8, 8, 32] }),
+            "SM90" if m == 64 => {
+                let (bits, rest) = elements(rest);
+                match bits[..] {
+                    [d, a, b] => Self::wgmma(n, k, [d, a, b, d], rest.starts_with("_RS")),
+                    _ => Err(UNKNOWN_MMA),
+                }
+            }
+            "SM75" | "SM80" | "SM89" | "SM90" if n == 8 => {
+                let (bits, _) = elements(rest);
+                Self::mma_sync(m, k, bits.try_into().map_err(|_| UNKNOWN_MMA)?)
+            }
+            _ => Err(UNKNOWN_MMA),
+        }
+    }
+}
+
+/// A trailing number: `U32x4` is 4.
+fn count(text: &str) -> Option<(&str, u32)> {
+    let (kind, n) = text.split_once('x')?;
+    Some((kind, n.parse().ok()?))
+}
+
+impl CopyAtom {
+    /// The atom with a CUTLASS name: `UniversalCopy<uint128_t>`, `SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>`,
+    /// `SM75_U32x4_LDSM_N`, `SM90_U16x8_STSM_T`, `SM100_TMEM_LOAD_32dp32b8x`. `element_bits` is the width that
+    /// `DefaultCopy` copies.
+    ///
+    /// # Errors
+    /// [`LayoutError::Parse`] for a name that is none.
+    pub fn named(name: &str, element_bits: u32) -> Result<Self, LayoutError> {
+        if name == "DefaultCopy" {
+            return Self::universal(element_bits);
+        }
+        if let Some((kind, rest)) = name.split_once('<') {
+            let element = rest.split(['>', ',']).next().unwrap_or_default();
+            let bits = match element {
+                "uint256_t" => 256,
+                "uint128_t" | "cute::uint128_t" => 128,
+                "uint64_t" | "double" => 64,
+                "uint32_t" | "float" | "int" => 32,
+                "uint16_t" | "half_t" => 16,
+                "uint8_t" | "int8_t" => 8,
+                _ => return Err(UNKNOWN_COPY),
+            };
+            return match kind {
+                "UniversalCopy" | "AutoVectorizingCopyWithAssumedAlignment" => Self::universal(bits),
+                _ if kind.starts_with("SM80_CP_ASYNC_CACHE") => Self::cp_async(bits / 8),
+                _ => Err(UNKNOWN_COPY),
+            };
+        }
+        let (arch, rest) = name.split_once('_').ok_or(UNKNOWN_COPY)?;
+        let parts: Vec<&str> = rest.split('_').collect();
+        match (arch, &parts[..]) {
+            ("SM75", ["U32x1", "MOVM", "T"]) => {
+                const WORD: crate::Layout = layout!((32, 32):(32, 1));
+                Ok(Self { thr_id: layout!(32:1), src: WORD, dst: WORD, reference: WORD })
+            }
+            ("SM75" | "SM90", [kind, op @ ("LDSM" | "STSM"), form]) => {
+                let (element, n) = count(kind).ok_or(UNKNOWN_COPY)?;
+                let (matrices, transposed) = match (element, *form) {
+                    ("U32", "N") => (n, false),
+                    ("U16", "T") => (n / 2, true),
+                    _ => return Err(UNKNOWN_COPY),
+                };
+                if *op == "LDSM" { Self::ldmatrix(matrices, transposed) } else { Self::stmatrix(matrices, transposed) }
+            }
+            _ => Err(UNKNOWN_COPY),
+        }
+    }
+}
