@@ -272,6 +272,11 @@ impl Case {
         self.a.dtype.unwrap_or(Dtype::F32)
     }
 
+    /// Whether a kind of device runs this row.
+    pub fn runs_on(&self, device: DeviceKind) -> bool {
+        self.only.is_none_or(|only| only == device)
+    }
+
     /// B's type.
     pub fn b_type(&self) -> Dtype {
         self.b.dtype.unwrap_or(self.a_type())

@@ -23,7 +23,7 @@ pub mod reference;
 pub mod runner;
 pub mod user;
 
-pub use case::{Case, ErrorKind, Expect, Order, Plan};
+pub use case::{Case, DeviceKind, ErrorKind, Expect, Order, Plan};
 pub use compare::{Report, Verdict, judge};
 pub use expected::Outside;
 pub use operand::Operand;

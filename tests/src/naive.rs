@@ -1,6 +1,7 @@
 //! The plainest right runner, f32 sums in order of K, and the same with a fault planted. Tests use it to show that the
 //! bounds can be met and that faults exceed them.
 
+use rayon::prelude::*;
 use warpwright_numeric::Dtype;
 
 use crate::case::{ErrorKind, Expect};
@@ -43,27 +44,28 @@ impl Runner for Naive {
 }
 
 impl Naive {
-    fn compute<V: Value + Into<f64>>(&self, case: &Prepared) -> Operand {
+    fn compute<V: Value + Into<f64> + Send + Sync>(&self, case: &Prepared) -> Operand {
         let (m, n, batch) = (case.case.m, case.case.n, case.case.batch);
-        let k = case.case.k.saturating_sub(usize::from(self.fault == Some(Fault::DropLastK)));
-        let mut d = case.d.clone();
         let reads_acc = case.epilogue.reads(&|e| matches!(e, Expression::Acc));
-        for entry in 0..batch {
-            let a: Vec<V> = matrix(&case.a, entry, m, k, |i, l| (i, l));
-            let b: Vec<V> = matrix(&case.b, entry, n, k, |j, l| (l, j));
-            for row in 0..m {
-                for column in 0..n {
-                    let mut acc = V::number(0.0);
-                    if reads_acc {
-                        for l in 0..k {
-                            let product = a[row * k + l].binary(Operator::Multiply, b[column * k + l]);
-                            acc = acc.binary(Operator::Add, product);
-                        }
-                    }
-                    let value = case.epilogue.evaluate(&At { case, acc, entry, row, column });
-                    let (i, j) = self.place(row, column, m, n);
-                    d.set(entry, i, j, value.into());
-                }
+        let k = if reads_acc { case.case.k } else { 0 };
+        let k = k.saturating_sub(usize::from(self.fault == Some(Fault::DropLastK)));
+        let entry = |entry: usize| -> Vec<f64> {
+            let a: Vec<V> = matrix(m, k, |i, l| case.a.get(entry, i, l));
+            let b: Vec<V> = matrix(n, k, |j, l| case.b.get(entry, l, j));
+            let element = |row: usize, column: usize| {
+                let products = a[row * k..][..k].iter().zip(&b[column * k..][..k]);
+                let add = |sum: V, (x, y): (&V, &V)| sum.binary(Operator::Add, x.binary(Operator::Multiply, *y));
+                let acc = products.fold(V::number(0.0), add);
+                case.epilogue.evaluate(&At { case, acc, entry, row, column }).into()
+            };
+            (0..m * n).into_par_iter().map(|at| element(at / n, at % n)).collect()
+        };
+        let entries: Vec<Vec<f64>> = (0..batch).into_par_iter().map(entry).collect();
+        let mut d = case.d.clone();
+        for (entry, values) in entries.iter().enumerate() {
+            for (at, value) in values.iter().enumerate() {
+                let (row, column) = self.place(at / n, at % n, m, n);
+                d.set(entry, row, column, *value);
             }
         }
         if self.fault == Some(Fault::WriteBeyond) && !d.layout.is_empty() {
@@ -87,21 +89,10 @@ impl Naive {
     }
 }
 
-fn matrix<V: Value>(
-    x: &Operand,
-    entry: usize,
-    rows: usize,
-    k: usize,
-    place: impl Fn(usize, usize) -> (usize, usize),
-) -> Vec<V> {
-    let mut values = Vec::with_capacity(rows * k);
-    for outer in 0..rows {
-        for l in 0..k {
-            let (row, column) = place(outer, l);
-            values.push(V::number(x.get(entry, row, column)));
-        }
-    }
-    values
+/// `outer` vectors of `k` elements.
+fn matrix<V: Value>(outer: usize, k: usize, element: impl Fn(usize, usize) -> f64) -> Vec<V> {
+    let places = (0..outer).flat_map(|x| (0..k).map(move |l| (x, l)));
+    places.map(|(x, l)| V::number(element(x, l))).collect()
 }
 
 struct At<'a, V> {

@@ -84,7 +84,7 @@ pub struct Operand {
 impl Layout {
     /// Bytes of an element.
     pub fn size(&self) -> usize {
-        self.dtype.bits() as usize / 8
+        self.dtype.bits() / 8
     }
 
     /// Whether there is no element at all.

@@ -102,17 +102,17 @@ fn pairs(row: &[Option<usize>; FACTORS]) -> impl Iterator<Item = Pair> + use<> {
     })
 }
 
+/// Two factors with a level each, whether or not both can matter at once.
+fn every_pair() -> impl Iterator<Item = Pair> {
+    let factors = (0..FACTORS).flat_map(|f| (f + 1..FACTORS).map(move |g| (f, g)));
+    let levels = |(f, g): (usize, usize)| (0..LEVELS[f]).flat_map(move |x| (0..LEVELS[g]).map(move |y| (f, x, g, y)));
+    factors.flat_map(levels)
+}
+
 /// Rows that cover every pair: each is the best of several, grown from a pair that is still open by taking, factor
 /// after factor in random order, the level that covers most.
 fn cover() -> Vec<Row> {
-    let mut open: BTreeSet<Pair> = BTreeSet::new();
-    for f in 0..FACTORS {
-        for g in f + 1..FACTORS {
-            for x in 0..LEVELS[f] {
-                open.extend((0..LEVELS[g]).filter(|&y| matters(f, x, g, y)).map(|y| (f, x, g, y)));
-            }
-        }
-    }
+    let mut open: BTreeSet<Pair> = every_pair().filter(|&(f, x, g, y)| matters(f, x, g, y)).collect();
     let key = random::key("pairwise", "rows");
     let mut drawn = 0;
     let mut below = |n: usize| {
@@ -183,7 +183,7 @@ fn write_case(text: &mut String, index: usize, row: &Row) {
 
     let own_c = d_type == "f32" && index % 2 == 1;
     let reads_a = !(epilogue.contains("alpha") && alpha == "0.0");
-    let a_data = if reads_a || index % 2 == 0 { data } else { Some("nan") };
+    let a_data = if reads_a || index.is_multiple_of(2) { data } else { Some("nan") };
     let c_data = match beta {
         "0.0" if index % 4 == 1 => Some("absent"),
         "0.0" => Some("nan"),
@@ -311,18 +311,8 @@ mod tests {
     #[test]
     fn every_pair_that_matters_is_covered() {
         let covered: BTreeSet<Pair> = cover().iter().flat_map(|row| pairs(&row.map(Some))).collect();
-        for f in 0..FACTORS {
-            for g in f + 1..FACTORS {
-                for x in 0..LEVELS[f] {
-                    for y in 0..LEVELS[g] {
-                        assert_eq!(
-                            covered.contains(&(f, x, g, y)),
-                            matters(f, x, g, y),
-                            "factors {f}, {g} at {x}, {y}"
-                        );
-                    }
-                }
-            }
+        for pair @ (f, x, g, y) in every_pair() {
+            assert_eq!(covered.contains(&pair), matters(f, x, g, y), "factors {f}, {g} at {x}, {y}");
         }
     }
 

@@ -50,13 +50,13 @@ impl Prepared {
         let layout = |name: &str, spec: &OperandSpec, dtype: Dtype, rows: usize, columns: usize| {
             let (inner, outer) = if spec.order == Order::Row { (columns, rows) } else { (rows, columns) };
             let leading = inner.max(1).checked_add_signed(spec.pad).unwrap_or(0);
-            if dtype.bits() % 8 != 0 {
+            if !dtype.bits().is_multiple_of(8) {
                 return Err(fault(format!("{name} is of a type smaller than a byte")));
             }
             if leading < inner && !may_be_wrong {
                 return Err(fault(format!("{name}'s leading dimension is smaller than its extent")));
             }
-            let base = GUARD + spec.offset * dtype.bits() as usize / 8;
+            let base = GUARD + spec.offset * dtype.bits() / 8;
             let batch_stride = spec.batch_stride.unwrap_or(leading * outer);
             Ok(Layout { dtype, rows, columns, batch: case.batch, order: spec.order, leading, batch_stride, base })
         };

@@ -1,8 +1,10 @@
 //! Planted faults must be found, in integer and in random data.
 
+use std::sync::LazyLock;
+
 use warpwright_tests::naive::{Fault, Naive};
 use warpwright_tests::pattern::Pattern;
-use warpwright_tests::{Case, Expect, Outside, Verdict, case, run};
+use warpwright_tests::{Case, Expect, Prepared, Reference, Report, Runner, Verdict, case, judge};
 
 /// Rows whose answer depends on every element of A and B.
 fn telling_rows() -> Vec<Case> {
@@ -19,21 +21,29 @@ fn telling_rows() -> Vec<Case> {
         .collect()
 }
 
-fn missed(rows: &[Case], fault: Fault) -> Vec<String> {
-    let reports = run(rows, &Naive { fault: Some(fault) }, &Outside::default());
-    reports
-        .iter()
-        .filter(|report| !matches!(report.verdict, Verdict::Fail(_)))
-        .map(|report| report.to_string())
-        .collect()
+struct Row {
+    prepared: Prepared,
+    reference: Reference,
 }
+
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let prepare = |case: &Case| {
+        let prepared = Prepared::new(case).unwrap();
+        Row { reference: Reference::of(&prepared), prepared }
+    };
+    telling_rows().iter().map(prepare).collect()
+});
 
 fn found_in_all(fault: Fault) {
     for expect in [Expect::Exact, Expect::Bound] {
-        let rows: Vec<Case> = telling_rows().into_iter().filter(|case| case.expect == expect).collect();
-        assert!(rows.len() >= 20, "{} rows", rows.len());
-        let missed = missed(&rows, fault);
-        assert!(missed.is_empty(), "{fault:?} missed in {} of {}:\n{}", missed.len(), rows.len(), missed.join("\n"));
+        let judged = ROWS.iter().filter(|row| row.prepared.case.expect == expect).map(|row| {
+            let outcome = Naive { fault: Some(fault) }.run(&row.prepared);
+            judge(&row.prepared, &row.reference, &outcome)
+        });
+        let (found, missed): (Vec<_>, Vec<_>) = judged.partition(|report| matches!(report.verdict, Verdict::Fail(_)));
+        let missed: Vec<String> = missed.iter().map(Report::to_string).collect();
+        assert!(missed.is_empty(), "{fault:?} missed in {}:\n{}", missed.len(), missed.join("\n"));
+        assert!(found.len() >= 20, "{} rows", found.len());
     }
 }
 

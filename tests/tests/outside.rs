@@ -22,10 +22,13 @@ fn the_reference_agrees_with_every_value_from_outside() {
 }
 
 #[test]
-fn every_generated_row_has_values_from_outside() {
+fn every_row_but_the_largest_has_values_from_outside() {
     let outside = Outside::load(&case::folder()).unwrap();
-    let generated = |case: &&Case| case.name.starts_with("pair_");
-    for case in case::load(&case::folder()).unwrap().iter().filter(generated) {
+    let due = |case: &&Case| {
+        let elements = case.m * case.n * case.batch;
+        elements > 0 && case.batch <= 1000 && matches!(case.expect, Expect::Exact | Expect::Bound)
+    };
+    for case in case::load(&case::folder()).unwrap().iter().filter(due) {
         assert!(outside.get(&case.name).is_some(), "{}: run tests/tools/expect.py", case.name);
     }
 }
