@@ -176,6 +176,11 @@ pub enum LayoutError {
         /// The width in bits.
         bits: u32,
     },
+    /// A matrix descriptor cannot describe the layout.
+    NotCanonical {
+        /// What does not fit.
+        what: &'static str,
+    },
     /// The tiled copy has too few threads or values for its atom.
     TooFew {
         /// `"threads"` or `"values"`.
@@ -261,6 +266,10 @@ impl fmt::Display for LayoutError {
             Self::ElementBits { bits } => {
                 write!(f, "no shared-memory atom for elements of {bits} bits: the width must divide 128")
             }
+            Self::NotCanonical { what } => write!(
+                f,
+                "{what} does not fit a matrix descriptor: tile a shared-memory atom with the operand's major and swizzle"
+            ),
             Self::TooFew { what, have, atom } => {
                 write!(f, "the tiled copy has {have} {what}: its atom needs a multiple of {atom}")
             }

@@ -81,6 +81,7 @@ mod complement;
 mod compose;
 mod composed;
 mod coord;
+pub mod descriptor;
 mod divide;
 mod error;
 mod int;

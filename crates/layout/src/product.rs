@@ -71,7 +71,8 @@ impl Layout {
     /// The block repeated over `tiler`, each mode `(block,tile)`: every element of `tiler` is one block.
     ///
     /// # Errors
-    /// As [`logical_product`](Self::logical_product); [`LayoutError::Rank`] when both layouts are single integers.
+    /// As [`logical_product`](Self::logical_product); [`LayoutError::Rank`] when one layout is a tuple of rank 1 and the
+    /// other a single integer that cannot be paired with it.
     pub const fn blocked_product(&self, tiler: &Self) -> Result<Self, LayoutError> {
         self.zip_product(tiler, true)
     }
@@ -89,10 +90,17 @@ impl Layout {
         let (block, tiler) = (tri!(self.append(rank)), tri!(tiler.append(rank)));
         let product = tri!(block.product_with(&tiler));
         let (block, tile) = (product.mode(0), product.mode(1));
-        if !block.shape.is_tuple() || !tile.shape.is_tuple() || block.rank() != tile.rank() {
-            return Err(LayoutError::Rank { operation: "blocked_product", found: block.rank(), needed: tile.rank() });
-        }
         let (first, second) = if block_first { (block, tile) } else { (tile, block) };
+        if !first.shape.is_tuple() {
+            return Self::concat(&[tri!(Self::concat(&[first, second]))]);
+        }
+        if !second.shape.is_tuple() || first.rank() != second.rank() {
+            return Err(LayoutError::Rank {
+                operation: "blocked or raked product",
+                found: second.rank(),
+                needed: first.rank(),
+            });
+        }
         let mut out = Builder::new();
         out.open();
         let mut i = 0;

@@ -145,6 +145,37 @@ impl MmaAtom {
         Self { shape_mnk: [1, 1, k], bits: [32, bits, bits, 32], thr_id: layout!(1:0), a: operand, b: operand, c: ONE }
     }
 
+    /// `tcgen05.mma` of `m`×`n` with operands seen whole by the issuing CTA, or halved between the two CTAs of a `pair`; K
+    /// is 256 bits of A.
+    ///
+    /// # Errors
+    /// [`LayoutError::Count`] for an m or n that no such instruction has.
+    pub const fn umma(m: i64, n: i64, bits: [u32; 4], pair: bool) -> Result<Self, LayoutError> {
+        if (m != 64 && m != 128 && m != 256) || (m == 64 && pair) || (m == 256 && !pair) {
+            return Err(LayoutError::Count { what: "M of tcgen05.mma, 64 or 128 (128 or 256 for a pair),", value: m });
+        }
+        let step = if pair { 16 } else { 8 };
+        if n < step || n > 256 || n % step != 0 {
+            return Err(LayoutError::Count {
+                what: "N of tcgen05.mma, a multiple of 8 (16 for a pair) up to 256,",
+                value: n,
+            });
+        }
+        if bits[1] == 0 || bits[1] > 32 {
+            return Err(LayoutError::Count { what: "the width of A in bits", value: bits[1] as i64 });
+        }
+        let k = 256 / bits[1] as i64;
+        let ctas = if pair { 2 } else { 1 };
+        Ok(Self {
+            shape_mnk: [m, n, k],
+            bits,
+            thr_id: if pair { layout!(2:1) } else { layout!(1:0) },
+            a: tri!(split(ctas, m, k)),
+            b: tri!(split(ctas, n, k)),
+            c: tri!(split(ctas, m, n)),
+        })
+    }
+
     /// The scalar multiply-add on elements of `bits`.
     pub const fn universal_fma(bits: u32) -> Self {
         const ONE: Layout = layout!((1, 1):(0, 0));
@@ -180,6 +211,20 @@ const fn shared(rows: i64, k: i64) -> Result<Layout, LayoutError> {
     b.open();
     b.leaf(Int::Static(rows), Int::ONE);
     b.leaf(Int::Static(k), Int::Static(rows));
+    b.close();
+    b.close();
+    b.finish()
+}
+
+/// A rows×columns matrix whose rows are halved between `ctas` CTAs.
+const fn split(ctas: i64, rows: i64, columns: i64) -> Result<Layout, LayoutError> {
+    let part = rows / ctas;
+    let mut b = Builder::new();
+    b.open();
+    b.leaf(Int::Static(ctas), Int::Static(if ctas > 1 { part } else { 0 }));
+    b.open();
+    b.leaf(Int::Static(part), Int::ONE);
+    b.leaf(Int::Static(columns), Int::Static(rows));
     b.close();
     b.close();
     b.finish()

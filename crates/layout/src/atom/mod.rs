@@ -3,6 +3,8 @@
 mod copy;
 mod mma;
 mod name;
+mod sm100;
 
 pub use copy::CopyAtom;
 pub use mma::MmaAtom;
+pub use sm100::{TmemShape, UtccpShape};

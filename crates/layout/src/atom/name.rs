@@ -1,6 +1,6 @@
 //! Atoms by CUTLASS's names.
 
-use super::{CopyAtom, MmaAtom};
+use super::{CopyAtom, MmaAtom, TmemShape, UtccpShape};
 use crate::{LayoutError, layout};
 
 const UNKNOWN_MMA: LayoutError =
@@ -154,7 +154,51 @@ impl CopyAtom {
                 };
                 if *op == "LDSM" { Self::ldmatrix(matrices, transposed) } else { Self::stmatrix(matrices, transposed) }
             }
+            ("SM50", ["Shuffle", "U32", "2x2Trans", partner]) => match *partner {
+                "XOR1" => Ok(Self::shuffle_transpose(1)),
+                "XOR4" => Ok(Self::shuffle_transpose(4)),
+                _ => Err(UNKNOWN_COPY),
+            },
+            ("SM100", ["LOAD" | "STORE", "256bit", ..]) => Self::universal(256),
+            ("SM100", ["TMEM", op @ ("LOAD" | "STORE"), rest @ ..]) => {
+                let rest = if rest.first() == Some(&"STAT") { &rest[1..] } else { rest };
+                let shape = rest.first().ok_or(UNKNOWN_COPY)?;
+                let (shape, repeats) = tmem_shape(shape).ok_or(UNKNOWN_COPY)?;
+                if *op == "LOAD" { Self::tmem_load(shape, repeats) } else { Self::tmem_store(shape, repeats) }
+            }
+            ("SM100", ["UTCCP", shape, ctas]) => {
+                let shape = match *shape {
+                    "128dp256bit" => UtccpShape::Lanes128Bits256,
+                    "128dp128bit" => UtccpShape::Lanes128Bits128,
+                    "4dp256bit" => UtccpShape::Lanes4Bits256,
+                    "4x32dp128bit" => UtccpShape::Lanes32Times4,
+                    "2x64dp128bitlw0213" => UtccpShape::Lanes64Times2Warps0213,
+                    "2x64dp128bitlw0123" => UtccpShape::Lanes64Times2Warps0123,
+                    _ => return Err(UNKNOWN_COPY),
+                };
+                Ok(Self::utccp(shape, *ctas == "2cta"))
+            }
+            ("SM100", [_, _, n @ ("x1" | "x2" | "x4"), "LDSM", "N"]) => {
+                Self::ldmatrix(n[1..].parse().map_err(|_| UNKNOWN_COPY)?, false)
+            }
+            ("SM100", [kind, op @ ("LDSM" | "STSM"), "T"]) => {
+                let ("U8", n) = count(kind).ok_or(UNKNOWN_COPY)? else { return Err(UNKNOWN_COPY) };
+                if *op == "LDSM" { Self::ldmatrix_b8(n / 8) } else { Self::stmatrix_b8(n / 4) }
+            }
             _ => Err(UNKNOWN_COPY),
         }
     }
+}
+
+/// `32dp32b8x` as a shape and a repeat count.
+fn tmem_shape(text: &str) -> Option<(TmemShape, u32)> {
+    const SHAPES: [(&str, TmemShape); 5] = [
+        ("32dp32b", TmemShape::Lanes32Bits32),
+        ("16dp32b", TmemShape::Lanes16Bits32Times2),
+        ("16dp64b", TmemShape::Lanes16Bits64),
+        ("16dp128b", TmemShape::Lanes16Bits128),
+        ("16dp256b", TmemShape::Lanes16Bits256),
+    ];
+    let (name, shape) = SHAPES.into_iter().find(|(name, _)| text.starts_with(name))?;
+    Some((shape, text[name.len()..].strip_suffix('x')?.parse().ok()?))
 }

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 use warpwright_layout::atom::{CopyAtom, MmaAtom};
+use warpwright_layout::descriptor::{
+    SmemDescriptor, UmmaAccumulator, UmmaFormat, UmmaScale, umma_instruction, umma_instruction_block_scaled,
+};
 use warpwright_layout::smem::{Major, SmemSwizzle, atom};
 use warpwright_layout::{ComposedLayout, Layout, LayoutError, Operand, Side, TiledCopy, TiledMma, Tiler};
 
@@ -10,8 +13,11 @@ use super::json::{
     Failure, Outcome, equal, int, layout, same_layout, same_table, swizzle, tiler, to_json, tuple, wrong,
 };
 
+fn major(v: &Value) -> Major {
+    if v == "K" { Major::K } else { Major::Mn }
+}
+
 fn smem(v: &Value) -> Result<(ComposedLayout, SmemSwizzle), Failure> {
-    let major = if v["major"] == "K" { Major::K } else { Major::Mn };
     let swizzle = match v["swizzle"].as_str().unwrap_or_default() {
         "INTER" => SmemSwizzle::None,
         "SW32" => SmemSwizzle::B32,
@@ -20,7 +26,7 @@ fn smem(v: &Value) -> Result<(ComposedLayout, SmemSwizzle), Failure> {
         "SW128_32B" => SmemSwizzle::B128Atom32,
         other => return wrong(format!("unknown swizzle {other}")),
     };
-    Ok((atom(major, swizzle, int(&v["bits"]) as u32)?, swizzle))
+    Ok((atom(major(&v["major"]), swizzle, int(&v["bits"]) as u32)?, swizzle))
 }
 
 pub fn smem_atom(v: &Value, out: &Value) -> Outcome {
@@ -58,6 +64,85 @@ fn same_mma(out: &Value, atom: &MmaAtom) -> Outcome {
 
 pub fn mma_atom(v: &Value, out: &Value) -> Outcome {
     same_mma(out, &MmaAtom::named(name(v))?)
+}
+
+pub fn umma_atom(v: &Value, out: &Value) -> Outcome {
+    let bits = |operand: &str| -> u32 {
+        match v[operand].as_str().unwrap_or_default() {
+            "f16" | "bf16" => 16,
+            "tf32" | "f32" | "s32" => 32,
+            _ => 8,
+        }
+    };
+    let d = bits("c");
+    let pair = name(v).contains("2x1SM");
+    same_mma(out, &MmaAtom::umma(int(&v["m"]), int(&v["n"]), [d, bits("a"), bits("b"), d], pair)?)
+}
+
+fn format(v: &Value, packed: bool) -> Result<UmmaFormat, Failure> {
+    Ok(match v.as_str().unwrap_or_default() {
+        "f16" => UmmaFormat::F16,
+        "bf16" => UmmaFormat::Bf16,
+        "tf32" => UmmaFormat::Tf32,
+        "u8" => UmmaFormat::U8,
+        "s8" => UmmaFormat::S8,
+        "e4m3" => UmmaFormat::E4m3,
+        "e5m2" => UmmaFormat::E5m2,
+        "e2m3" => UmmaFormat::E2m3,
+        "e3m2" => UmmaFormat::E3m2,
+        "e2m1" if packed => UmmaFormat::PackedE2m1,
+        "e2m1" => UmmaFormat::E2m1,
+        other => return wrong(format!("unknown format {other}")),
+    })
+}
+
+pub fn umma_instr_desc(v: &Value, out: &Value) -> Outcome {
+    let accumulator = match v["c"].as_str() {
+        Some("f16") => UmmaAccumulator::F16,
+        Some("f32") => UmmaAccumulator::F32,
+        _ => UmmaAccumulator::S32,
+    };
+    let formats = [format(&v["a"], false)?, format(&v["b"], false)?];
+    let majors = [major(&v["a_major"]), major(&v["b_major"])];
+    let desc = umma_instruction(int(&v["m"]) as u32, int(&v["n"]) as u32, formats, accumulator, majors);
+    equal("descriptor", i64::from(desc), int(&out["desc"]))
+}
+
+pub fn umma_instr_desc_block_scaled(v: &Value, out: &Value) -> Outcome {
+    let packed = v["kind"] != "mxf8f6f4";
+    let formats = [format(&v["a"], packed)?, format(&v["b"], packed)?];
+    let scale = if v["sf"] == "ue8m0" { UmmaScale::Ue8m0 } else { UmmaScale::Ue4m3 };
+    let (m, n) = (int(&v["m"]) as u32, int(&v["n"]) as u32);
+    let desc = umma_instruction_block_scaled(m, n, formats, scale, [Major::K, Major::K]);
+    equal("descriptor", i64::from(desc), int(&out["desc"]))
+}
+
+pub fn umma_tile_to_mma_shape(v: &Value, out: &Value) -> Outcome {
+    let (a, sw) = smem(v)?;
+    let tile = a.tile_to_mma_shape(&tuple(&v["mma_tile_shape"]), order(&v["order"]).as_ref())?;
+    equal("byte swizzle", sw.on_bytes(), swizzle(&out["swizzle"])?)?;
+    equal("inner", tile.layout, layout(&out["inner"])?)
+}
+
+pub fn umma_smem_desc(v: &Value, out: &Value) -> Outcome {
+    let (a, sw) = smem(v)?;
+    let tile = a.tile_to_shape(&tuple(&v["smem_tile"]), None)?;
+    let first = tile.layout.zipped_divide(&tiler(&v["mma_tile"])?)?.mode(0);
+    let desc = SmemDescriptor::of(&first, major(&v["major"]), sw, int(&v["bits"]) as u32)?;
+    let bits = desc.sm100(int(&v["start_address"]) as u32);
+    let field = |from: u32, width: u32| (bits >> from & ((1 << width) - 1)) as i64;
+    for (name, from, width) in [
+        ("start", 0, 14),
+        ("lbo", 16, 14),
+        ("sbo", 32, 14),
+        ("version", 46, 2),
+        ("base_offset", 49, 3),
+        ("lbo_mode", 52, 1),
+        ("layout_type", 61, 3),
+    ] {
+        equal(name, field(from, width), int(&out[name]))?;
+    }
+    Ok(())
 }
 
 fn same_copy(out: &Value, atom: &CopyAtom) -> Outcome {
