@@ -189,7 +189,7 @@ pub enum ErrorKind {
     MisalignedOperand,
     /// Extents, strides or operands contradict each other.
     InvalidProblem,
-    /// A legal problem that this library or device cannot do.
+    /// A kernel that breaks a rule, or a legal one that this library or device cannot run.
     NotSupported,
     /// Out of memory.
     OutOfMemory,

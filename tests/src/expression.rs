@@ -252,7 +252,15 @@ impl Parser<'_> {
     }
 }
 
-/// `f64` and `f32` compute as the machine does; `min` and `max` give the number if one side is NaN, as `fmin` does.
+/// The smaller or larger of two numbers; NaN if either is.
+pub(crate) fn extreme(op: Operator, x: f64, y: f64) -> f64 {
+    match op {
+        _ if x.is_nan() || y.is_nan() => f64::NAN,
+        Operator::Min => x.min(y),
+        _ => x.max(y),
+    }
+}
+
 macro_rules! plain_value {
     ($t:ident, $narrow:expr, $field:ident) => {
         impl Value for $t {
@@ -268,8 +276,7 @@ macro_rules! plain_value {
                     Operator::Subtract => self - other,
                     Operator::Multiply => self * other,
                     Operator::Divide => self / other,
-                    Operator::Min => self.min(other),
-                    Operator::Max => self.max(other),
+                    Operator::Min | Operator::Max => extreme(op, self.into(), other.into()) as $t,
                 }
             }
             fn relu(self) -> Self {
@@ -323,6 +330,9 @@ mod tests {
         assert_eq!(value("d = acc*alpha + 1"), 1.0);
         assert_eq!(value("d = 0*acc + 1"), 1.0);
         assert!(value("d = alpha*(acc + 1)").is_nan());
+        assert!(
+            value("d = max(acc, 1)").is_nan() && value("d = min(1, acc)").is_nan() && value("d = relu(acc)").is_nan()
+        );
         assert!(value("d = (alpha + 0)*acc").is_nan());
     }
 

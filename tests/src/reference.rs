@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 use warpwright_numeric::Dtype;
 
-use crate::expression::{Leaves, Operator, Value};
+use crate::expression::{Expression, Leaves, Operator, Value, extreme};
 use crate::prepare::Prepared;
 use crate::user::UserFunction;
 
@@ -57,7 +57,7 @@ impl Reference {
 
 fn entry(case: &Prepared, batch: usize, out: &mut [Tracked]) {
     let (m, n, k) = (case.case.m, case.case.n, case.case.k);
-    let multiply = case.epilogue.reads(&|e| matches!(e, crate::expression::Expression::Acc));
+    let multiply = case.epilogue.reads(&|e| matches!(e, Expression::Acc));
     let k = if multiply { k } else { 0 };
     let a: Vec<f64> = (0..m).flat_map(|i| (0..k).map(move |l| (i, l))).map(|(i, l)| case.a.get(batch, i, l)).collect();
     let b: Vec<f64> = (0..n).flat_map(|j| (0..k).map(move |l| (l, j))).map(|(l, j)| case.b.get(batch, l, j)).collect();
@@ -149,8 +149,7 @@ impl Value for Tracked {
                 let smallest = (y.value.abs() - y.error).max(0.0);
                 rounded(quotient, (x.error + quotient.abs() * y.error) / smallest)
             }
-            Operator::Min => Self { value: x.value.min(y.value), error: x.error.max(y.error) },
-            Operator::Max => Self { value: x.value.max(y.value), error: x.error.max(y.error) },
+            Operator::Min | Operator::Max => Self { value: extreme(op, x.value, y.value), error: x.error.max(y.error) },
         }
     }
 
