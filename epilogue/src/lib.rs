@@ -1,1 +1,67 @@
-//! warpwright-epilogue.
+//! Epilogues: what becomes of a tile's accumulators on their way to D.
+//!
+//! An [`Expr`] is built with ordinary operators. Its type is the fusion, from which a kernel is compiled; its value holds
+//! the arguments, which may change from call to call:
+//!
+//! ```
+//! use warpwright_epilogue::{Fusion, acc, relu, row, source};
+//!
+//! let (bias, c) = (vec![1.0f32; 64], vec![0.5f32; 64]);
+//! let e = relu(2.0 * acc() + row(&bias) + 0.5 * source(&c));
+//! fn node<N: Fusion>(_: &warpwright_epilogue::Expr<N>) -> String {
+//!     N::NODE.to_string()
+//! }
+//! assert_eq!(node(&e), "relu(scalar * acc + row<f32> + scalar * source<f32>)");
+//! ```
+//!
+//! Everything below the types works on the [`Node`](warpwright_spec::Node) that they reify to, so a tree that was
+//! [parsed](parse) from text takes the same path:
+//!
+//! | | |
+//! | --- | --- |
+//! | [`Program`] | the tree in single-assignment form: the one lowering that both twins execute |
+//! | [`ParamBlock`] | the fields of the kernel's parameters, in the tree's pre-order |
+//! | [`Bound`] | a program with checked arguments: packs parameters, knows what zero scalars drop |
+//! | [`cuda`] | the device's text |
+//! | [`host`] | the same arithmetic on the CPU, bit for bit |
+//! | [`CollectiveEpilogue`] | the seam of a kernel, with its [`EpilogueContract`] |
+//!
+//! # The zero rule
+//!
+//! A scalar leaf of exactly zero, of either sign, that directly multiplies `acc()`, `source(..)` or `previous()` drops that
+//! term: the product is +0, and what only dropped terms use is not read, so that its NaN does not leak and C may be absent.
+//! `2.0 * (0.0 * acc())` drops it, `0.0 * (2.0 * acc())` does not.
+
+mod args;
+mod bound;
+mod collective;
+mod convert;
+pub mod cuda;
+mod expr;
+mod function;
+pub mod host;
+mod leaf;
+mod operator;
+mod params;
+pub mod parse;
+mod program;
+mod share;
+
+pub use args::{Arg, Args};
+pub use bound::{BindError, Bound, OutputShape, ParamBytes};
+pub use collective::{CollectiveEpilogue, Epilogue, EpilogueContract};
+pub use convert::{Convert, convert};
+pub use expr::{Expr, Fusion, IntoExpr, NodeOn};
+pub use function::{Apply, Apply2, Apply3, EpilogueFunction, NEG, RELU, Relu, apply, apply2, apply3, relu};
+pub use leaf::{
+    Acc, Column, PerBatch, Previous, Row, Scalar, ScalarElement, ScalarPointer, Source, TileOf, acc, column, per_batch,
+    previous, row, scalar, source, tile,
+};
+pub use operator::{Maximum, Minimum, Minus, Negate, Over, Plus, Times, max, min};
+pub use params::{Field, FieldKind, ParamBlock, Stem};
+pub use program::{Leaf, LeafKind, Number, Op, Place, Program, Step, Uses, Value};
+pub use share::{Let, Var, share, share_as};
+
+// What `epilogue_fn!` expands to names these.
+#[doc(hidden)]
+pub use warpwright_spec::{Function, HostFn};

@@ -283,6 +283,7 @@ impl core::fmt::Display for Node {
             Node::LoadColumn(t) => write!(f, "column<{}>", t.name()),
             Node::LoadTile(t) => write!(f, "tile<{}>", t.name()),
             Node::Convert(t, e) => write!(f, "convert<{}>({e})", t.name()),
+            Node::Bind(i, v @ Node::Bind(..), b) => write!(f, "let shared{i} = ({v}); {b}"),
             Node::Bind(i, v, b) => write!(f, "let shared{i} = {v}; {b}"),
             Node::Apply(g, c) => {
                 write!(f, "{}(", g.name)?;
@@ -299,6 +300,7 @@ impl core::fmt::Display for Node {
                     {
                         format!("({e})")
                     }
+                    Node::Bind(..) => format!("({e})"),
                     _ => e.to_string(),
                 };
                 write!(f, "{} {} {}", side(a, false), op.name(), side(b, true))

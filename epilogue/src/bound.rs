@@ -1,0 +1,370 @@
+//! A program with its arguments: checked against the output's extents, ready to be packed or evaluated.
+
+use crate::{Arg, Args, LeafKind, ParamBlock, Program, Uses};
+use warpwright_numeric::Dtype;
+use warpwright_runtime::{RawView, Space};
+use warpwright_spec::{MAX_ARGUMENTS, Problem, ScalarKind};
+
+/// The extents of D: what operands must fit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct OutputShape {
+    /// Batch entries or groups.
+    pub batch: usize,
+    /// Rows.
+    pub m: usize,
+    /// Columns.
+    pub n: usize,
+}
+
+impl OutputShape {
+    /// Of a problem; where extents differ by group, those that no group exceeds.
+    pub fn of(problem: &Problem) -> OutputShape {
+        let bound = problem.bound();
+        OutputShape { batch: problem.groups(), m: bound.m, n: bound.n }
+    }
+}
+
+/// An argument that does not fit its epilogue.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// The wrong number of arguments.
+    #[error(
+        "the epilogue takes {expected} arguments but {given} are bound: bind one to each scalar, vector and matrix, left to right"
+    )]
+    Count {
+        /// How many the tree has.
+        expected: usize,
+        /// How many there are.
+        given: usize,
+    },
+    /// A number where memory belongs, or the reverse.
+    #[error("epilogue argument {argument} is {what} and must be {expected}, but {given} is bound to it")]
+    Kind {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// What is needed.
+        expected: &'static str,
+        /// What is there.
+        given: &'static str,
+    },
+    /// A slice of elements below a byte.
+    #[error("epilogue argument {argument} ({what}) is a slice that holds each {} in a byte of its own, and kernels read them packed: make a `Tensor` of it, which packs them", dtype.name())]
+    Unreadable {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// Its elements.
+        dtype: Dtype,
+    },
+    /// Another element type.
+    #[error("epilogue argument {argument} ({what}) has elements of {}, but the kernel reads {}: convert it, or build a kernel for it", given.name(), expected.name())]
+    Element {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// What the kernel reads.
+        expected: Dtype,
+        /// What is there.
+        given: Dtype,
+    },
+    /// Extents that do not fit D.
+    #[error("epilogue argument {argument} ({what}) is {} x {} x {} (batch x rows x columns), but D is {} x {} x {}: {rule}", given[0], given[1], given[2], output.batch, output.m, output.n)]
+    Extents {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// Its batch entries, rows and columns.
+        given: [usize; 3],
+        /// D's.
+        output: OutputShape,
+        /// What it must be.
+        rule: &'static str,
+    },
+    /// The memory of another device.
+    #[error(
+        "epilogue argument {argument} ({what}) is in the memory of {given}, but the GEMM runs on {expected}: copy it there"
+    )]
+    Space {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// Where it is.
+        given: Space,
+        /// Where it must be.
+        expected: Space,
+    },
+}
+
+/// One checked argument. Strides are in elements; 0 repeats.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Slot<'a> {
+    Number(f64),
+    Scalar {
+        view: RawView<'a>,
+        batch: i64,
+    },
+    Operand {
+        view: RawView<'a>,
+        strides: [i64; 3],
+    },
+    /// A matrix that a zero scalar drops: it may be absent.
+    Dropped,
+}
+
+/// The packed bytes of an epilogue's parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParamBytes {
+    bytes: [u8; ParamBlock::MAX_BYTES],
+    len: usize,
+}
+
+impl core::ops::Deref for ParamBytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// A program with arguments that fit. Making one allocates nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound<'a> {
+    pub(crate) slots: [Slot<'a>; MAX_ARGUMENTS],
+    compute: Dtype,
+    block: ParamBlock,
+    accumulator: Uses,
+    source: Uses,
+    previous: Uses,
+}
+
+impl LeafKind {
+    /// As users write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LeafKind::Scalar(ScalarKind::Host) => "a number",
+            LeafKind::Scalar(ScalarKind::Pointer) => "scalar(..)",
+            LeafKind::Scalar(ScalarKind::PerBatch) => "per_batch(..)",
+            LeafKind::Row(_) => "row(..)",
+            LeafKind::Column(_) => "column(..)",
+            LeafKind::Source(_) => "source(..)",
+            LeafKind::Tile(_) => "tile(..)",
+        }
+    }
+}
+
+impl Program {
+    /// Checks arguments against the tree, D's extents and the device that the GEMM runs on.
+    ///
+    /// A matrix behind a scalar that is a host's zero is not looked at: it may be empty, or anything else.
+    ///
+    /// # Errors
+    /// The first argument that does not fit.
+    pub fn bind<'a>(&self, args: &Args<'a>, output: OutputShape, space: Space) -> Result<Bound<'a>, BindError> {
+        if args.len() != self.leaves().len() {
+            return Err(BindError::Count { expected: self.leaves().len(), given: args.len() });
+        }
+        let compute = self.compute();
+        let mut slots = [Slot::Dropped; MAX_ARGUMENTS];
+        for (i, leaf) in self.leaves().iter().enumerate() {
+            let zero = |s: usize| matches!(args.get(s), Some(Arg::Number(x)) if narrowed(x, compute) == 0.0);
+            if leaf.guard.is_some_and(zero) {
+                continue;
+            }
+            slots[i] = Check { argument: i, kind: leaf.kind, output, space, compute }.slot(args.get(i))?;
+        }
+        Ok(Bound {
+            slots,
+            compute,
+            block: *self.block(),
+            accumulator: self.reads_accumulator(),
+            source: self.reads_source(),
+            previous: self.reads_previous(),
+        })
+    }
+}
+
+/// A number in the compute type.
+pub(crate) fn narrowed(x: f64, compute: Dtype) -> f64 {
+    if compute == Dtype::F64 { x } else { f64::from(x as f32) }
+}
+
+impl<'a> Bound<'a> {
+    /// Whether a program has the arguments that these were bound to.
+    pub(crate) fn is_of(&self, program: &Program) -> bool {
+        self.block == *program.block() && self.compute == program.compute()
+    }
+    /// Whether the scalar that is this argument may be other than zero. Scalars in memory may.
+    fn may_keep(&self, scalar: usize) -> bool {
+        !matches!(self.slots[scalar], Slot::Number(x) if narrowed(x, self.compute) == 0.0)
+    }
+    /// Whether A and B may be read: false if host scalars drop every use of the accumulator.
+    pub fn may_read_accumulator(&self) -> bool {
+        self.accumulator.given(|s| self.may_keep(s))
+    }
+    /// Whether C may be read.
+    pub fn may_read_source(&self) -> bool {
+        self.source.given(|s| self.may_keep(s))
+    }
+    /// Whether the previous D may be read.
+    pub fn may_read_previous(&self) -> bool {
+        self.previous.given(|s| self.may_keep(s))
+    }
+    /// The view that is this argument, if it is one and is not dropped.
+    pub fn view(&self, argument: usize) -> Option<RawView<'a>> {
+        match self.slots.get(argument) {
+            Some(Slot::Scalar { view, .. } | Slot::Operand { view, .. }) => Some(*view),
+            _ => None,
+        }
+    }
+
+    /// The kernel's parameters, as [`ParamBlock`] lays them out. Dropped matrices get null pointers.
+    pub fn pack(&self) -> ParamBytes {
+        let mut packed = ParamBytes { bytes: [0; ParamBlock::MAX_BYTES], len: self.block.size() };
+        for (field, slot) in self.block.fields().iter().zip(&self.slots) {
+            let mut at = field.offset;
+            let mut word = |x: [u8; 8]| {
+                packed.bytes[at..at + 8].copy_from_slice(&x);
+                at += 8;
+            };
+            match *slot {
+                Slot::Number(x) => {
+                    word([0; 8]);
+                    word([0; 8]);
+                    let mut value = x.to_le_bytes();
+                    if self.compute != Dtype::F64 {
+                        value = [0; 8];
+                        value[..4].copy_from_slice(&(x as f32).to_le_bytes());
+                    }
+                    word(value);
+                }
+                Slot::Scalar { view, batch } => {
+                    word(view.address().to_le_bytes());
+                    word(batch.to_le_bytes());
+                }
+                Slot::Operand { view, strides: [batch, m, n] } => {
+                    word(view.address().to_le_bytes());
+                    match field.kind {
+                        crate::FieldKind::Row(_) => word(n.to_le_bytes()),
+                        crate::FieldKind::Column(_) => word(m.to_le_bytes()),
+                        _ => {
+                            word(m.to_le_bytes());
+                            word(n.to_le_bytes());
+                        }
+                    }
+                    word(batch.to_le_bytes());
+                }
+                Slot::Dropped => {}
+            }
+        }
+        packed
+    }
+}
+
+struct Check {
+    argument: usize,
+    kind: LeafKind,
+    output: OutputShape,
+    space: Space,
+    compute: Dtype,
+}
+
+impl Check {
+    fn slot<'a>(&self, arg: Option<Arg<'a>>) -> Result<Slot<'a>, BindError> {
+        let (argument, what) = (self.argument, self.kind.name());
+        let view = match (self.kind, arg) {
+            (LeafKind::Scalar(ScalarKind::Host), Some(Arg::Number(x))) => return Ok(Slot::Number(x)),
+            (LeafKind::Scalar(ScalarKind::Host), _) => {
+                return Err(BindError::Kind { argument, what, expected: "a number of the host", given: "memory" });
+            }
+            (_, Some(Arg::Read(view))) => view,
+            (_, Some(Arg::Unreadable(dtype))) => return Err(BindError::Unreadable { argument, what, dtype }),
+            _ => return Err(BindError::Kind { argument, what, expected: "a view of memory", given: "a number" }),
+        };
+        let expected = match self.kind {
+            LeafKind::Scalar(_) => self.compute,
+            LeafKind::Row(t) | LeafKind::Column(t) | LeafKind::Source(t) | LeafKind::Tile(t) => t,
+        };
+        if view.dtype() != expected {
+            return Err(BindError::Element { argument, what, expected, given: view.dtype() });
+        }
+        let slot = match self.kind {
+            LeafKind::Scalar(kind) => Slot::Scalar { view, batch: self.scalar(kind, &view)? },
+            LeafKind::Row(_) => {
+                let (batch, stride) = self.vector(&view, self.output.n, "a row has one value for each column of D")?;
+                Slot::Operand { view, strides: [batch, 0, stride] }
+            }
+            LeafKind::Column(_) => {
+                let (batch, stride) = self.vector(&view, self.output.m, "a column has one value for each row of D")?;
+                Slot::Operand { view, strides: [batch, stride, 0] }
+            }
+            LeafKind::Source(_) | LeafKind::Tile(_) => Slot::Operand { view, strides: self.matrix(&view)? },
+        };
+        let empty = self.output.batch == 0 || self.output.m == 0 || self.output.n == 0;
+        if view.space() != self.space && !empty {
+            return Err(BindError::Space { argument, what, given: view.space(), expected: self.space });
+        }
+        Ok(slot)
+    }
+
+    fn extents(&self, view: &RawView<'_>, rule: &'static str) -> BindError {
+        BindError::Extents {
+            argument: self.argument,
+            what: self.kind.name(),
+            given: view.extents(),
+            output: self.output,
+            rule,
+        }
+    }
+
+    /// The stride between batch entries: 0 where one entry serves all.
+    fn batch(&self, view: &RawView<'_>) -> Result<i64, BindError> {
+        match view.extents()[0] {
+            1 => Ok(0),
+            b if b == self.output.batch => Ok(view.strides()[0]),
+            _ => Err(self.extents(view, "its batch is 1, which serves every entry of D's, or D's own")),
+        }
+    }
+
+    /// Strides between batch entries and between elements.
+    fn vector(&self, view: &RawView<'_>, len: usize, rule: &'static str) -> Result<(i64, i64), BindError> {
+        let [_, rows, columns] = view.extents();
+        let [_, row_stride, column_stride] = view.strides();
+        let stride = match (rows, columns) {
+            (1, n) if n == len => column_stride,
+            (m, 1) if m == len => row_stride,
+            _ => return Err(self.extents(view, rule)),
+        };
+        Ok((self.batch(view)?, stride))
+    }
+
+    fn matrix(&self, view: &RawView<'_>) -> Result<[i64; 3], BindError> {
+        let [_, rows, columns] = view.extents();
+        if (rows, columns) != (self.output.m, self.output.n) {
+            return Err(self.extents(view, "it has D's rows and columns"));
+        }
+        let [_, m, n] = view.strides();
+        Ok([self.batch(view)?, m, n])
+    }
+
+    fn scalar(&self, kind: ScalarKind, view: &RawView<'_>) -> Result<i64, BindError> {
+        let [batch, rows, columns] = view.extents();
+        let strides = view.strides();
+        if kind == ScalarKind::Pointer {
+            let one = batch == 1 && rows == 1 && columns == 1;
+            return if one { Ok(0) } else { Err(self.extents(view, "a scalar is one value")) };
+        }
+        let entries = self.output.batch;
+        match (batch, rows, columns) {
+            (1, 1, n) if n == entries => Ok(strides[2]),
+            (1, m, 1) if m == entries => Ok(strides[1]),
+            (b, 1, 1) if b == entries => Ok(strides[0]),
+            _ => Err(self.extents(view, "it has one value for each entry of D's batch")),
+        }
+    }
+}

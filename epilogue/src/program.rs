@@ -1,0 +1,375 @@
+//! A tree in single-assignment form. The device's text and the host's evaluation both follow it step by step, which is why
+//! they agree bit for bit.
+
+use crate::{NEG, ParamBlock, RELU};
+use warpwright_numeric::Dtype;
+use warpwright_spec::{Function, Node, Operator, ScalarKind, Scope, Violation};
+
+/// What a value is computed in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Number {
+    /// The compute type: f32, or f64 for f64 accumulators.
+    Real,
+    /// 64-bit integers that wrap: i32 accumulators and integer operands until a scalar, a division, a function or a
+    /// conversion asks for the compute type.
+    Exact,
+}
+
+/// A value of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Value {
+    /// The accumulator.
+    Accumulator,
+    /// The scalar that is this argument, narrowed to the compute type.
+    Scalar(usize),
+    /// The result of a step.
+    Step(usize),
+}
+
+/// Where elements are read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// The accumulator.
+    Accumulator,
+    /// What D held before.
+    Previous,
+    /// The operand that is this argument.
+    Argument(usize),
+}
+
+/// What a step computes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Op {
+    /// The elements of an operand, or of the previous D.
+    Load(Place),
+    /// A scalar times what it may drop: +0 if the scalar is ±0.
+    Scale {
+        /// The argument that is the scalar.
+        scalar: usize,
+        /// What is scaled.
+        term: Place,
+        /// Whether the scalar is the left factor.
+        scalar_first: bool,
+    },
+    /// A function; values beyond its arity repeat the first.
+    Apply(Function, [Value; 3]),
+    /// An operator.
+    Combine(Operator, Value, Value),
+    /// `max(x, 0)` in integers.
+    Relu(Value),
+    /// `-x` in integers.
+    Negate(Value),
+    /// Rounds to an element type.
+    Convert(Dtype, Value),
+    /// From integers to the compute type.
+    ToReal(Value),
+}
+
+/// One assignment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Step {
+    /// What it computes.
+    pub op: Op,
+    /// In which numbers.
+    pub number: Number,
+}
+
+/// What an argument is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LeafKind {
+    /// A scalar.
+    Scalar(ScalarKind),
+    /// A vector along N.
+    Row(Dtype),
+    /// A vector along M.
+    Column(Dtype),
+    /// C.
+    Source(Dtype),
+    /// Another M x N matrix.
+    Tile(Dtype),
+}
+
+/// One argument of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Leaf {
+    /// What it is.
+    pub kind: LeafKind,
+    /// The scalar argument whose zero drops it: then it is not read.
+    pub guard: Option<usize>,
+}
+
+/// When something is read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Uses {
+    /// Whatever the scalars are.
+    pub always: bool,
+    /// If one of these scalar arguments (bit i: argument i) is not zero.
+    pub guards: u32,
+}
+
+impl Uses {
+    /// Never, in no case.
+    pub const fn never(self) -> bool {
+        !self.always && self.guards == 0
+    }
+    /// The scalar arguments in [`guards`](Self::guards).
+    pub fn scalars(self) -> impl Iterator<Item = usize> {
+        (0..u32::BITS as usize).filter(move |i| self.guards >> i & 1 == 1)
+    }
+    /// Whether it is read, given which scalars are kept.
+    pub fn given(self, keeps: impl FnMut(usize) -> bool) -> bool {
+        self.always || self.scalars().any(keeps)
+    }
+}
+
+/// An epilogue's tree in single-assignment form, for one type of accumulator.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    accumulator: Dtype,
+    output: Dtype,
+    block: ParamBlock,
+    leaves: Vec<Leaf>,
+    steps: Vec<Step>,
+    result: Value,
+    reads_accumulator: Uses,
+    reads_previous: Uses,
+}
+
+impl Program {
+    /// Lowers a tree. `accumulator` decides the arithmetic: f64 for f64, exact integers and f32 for i32, else f32; `output`
+    /// is D's element, which `previous()` reads.
+    ///
+    /// # Errors
+    /// [`Violation::Arguments`] or [`Violation::Shared`] for trees that `check` would refuse as well.
+    pub fn of(node: &Node, accumulator: Dtype, output: Dtype) -> Result<Program, Violation> {
+        let block = ParamBlock::of(node)?;
+        node.scope(0).map_err(Violation::Shared)?;
+        let mut lowering = Lowering {
+            exact: accumulator == Dtype::I32,
+            output,
+            leaves: Vec::new(),
+            steps: Vec::new(),
+            shared: [None; 8],
+            reads_accumulator: Uses::default(),
+            reads_previous: Uses::default(),
+        };
+        let result = lowering.value(node)?;
+        let Lowering { leaves, steps, reads_accumulator, reads_previous, .. } = lowering;
+        Ok(Program { accumulator, output, block, leaves, steps, result, reads_accumulator, reads_previous })
+    }
+
+    /// The accumulator's element.
+    pub fn accumulator(&self) -> Dtype {
+        self.accumulator
+    }
+    /// D's element.
+    pub fn output(&self) -> Dtype {
+        self.output
+    }
+    /// The compute type of [`Number::Real`]: f32 or f64. Scalars in memory are of this type.
+    pub fn compute(&self) -> Dtype {
+        if self.accumulator == Dtype::F64 { Dtype::F64 } else { Dtype::F32 }
+    }
+    /// The fields of the parameters, one an argument.
+    pub fn block(&self) -> &ParamBlock {
+        &self.block
+    }
+    /// The arguments.
+    pub fn leaves(&self) -> &[Leaf] {
+        &self.leaves
+    }
+    /// The assignments, each of values before it.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+    /// What goes to D.
+    pub fn result(&self) -> Value {
+        self.result
+    }
+    /// In which numbers a value is.
+    pub fn number(&self, value: Value) -> Number {
+        number(&self.steps, self.accumulator == Dtype::I32, value)
+    }
+    /// When the accumulator is read. Where it is not, the mainloop need not run.
+    pub fn reads_accumulator(&self) -> Uses {
+        self.reads_accumulator
+    }
+    /// When the previous D is read.
+    pub fn reads_previous(&self) -> Uses {
+        self.reads_previous
+    }
+    /// When a source is read.
+    pub fn reads_source(&self) -> Uses {
+        self.leaves.iter().filter(|l| matches!(l.kind, LeafKind::Source(_))).fold(Uses::default(), |u, l| {
+            match l.guard {
+                None => Uses { always: true, ..u },
+                Some(s) => Uses { guards: u.guards | 1 << s, ..u },
+            }
+        })
+    }
+    /// The element types that the device must be able to read, or round to.
+    pub fn elements(&self) -> impl Iterator<Item = Dtype> + '_ {
+        let read = self.leaves.iter().filter_map(|l| match l.kind {
+            LeafKind::Row(t) | LeafKind::Column(t) | LeafKind::Source(t) | LeafKind::Tile(t) => Some(t),
+            LeafKind::Scalar(_) => None,
+        });
+        let rounded = self.steps.iter().filter_map(|s| match s.op {
+            Op::Convert(t, _) => Some(t),
+            _ => None,
+        });
+        read.chain(rounded)
+    }
+}
+
+fn number(steps: &[Step], exact_accumulator: bool, value: Value) -> Number {
+    match value {
+        Value::Accumulator if exact_accumulator => Number::Exact,
+        Value::Accumulator | Value::Scalar(_) => Number::Real,
+        Value::Step(i) => steps[i].number,
+    }
+}
+
+struct Lowering {
+    exact: bool,
+    output: Dtype,
+    leaves: Vec<Leaf>,
+    steps: Vec<Step>,
+    shared: [Option<Value>; 8],
+    reads_accumulator: Uses,
+    reads_previous: Uses,
+}
+
+impl Lowering {
+    fn number(&self, value: Value) -> Number {
+        number(&self.steps, self.exact, value)
+    }
+
+    fn step(&mut self, op: Op, number: Number) -> Value {
+        self.steps.push(Step { op, number });
+        Value::Step(self.steps.len() - 1)
+    }
+
+    fn leaf(&mut self, kind: LeafKind, guard: Option<usize>) -> usize {
+        self.leaves.push(Leaf { kind, guard });
+        self.leaves.len() - 1
+    }
+
+    fn real(&mut self, value: Value) -> Value {
+        match self.number(value) {
+            Number::Real => value,
+            Number::Exact => self.step(Op::ToReal(value), Number::Real),
+        }
+    }
+
+    fn load(&mut self, place: Place, element: Dtype) -> Value {
+        let number = if self.exact && element.is_integer() { Number::Exact } else { Number::Real };
+        self.step(Op::Load(place), number)
+    }
+
+    fn operand(&mut self, kind: LeafKind, element: Dtype) -> Value {
+        let argument = self.leaf(kind, None);
+        self.load(Place::Argument(argument), element)
+    }
+
+    /// A leaf that a scalar may drop.
+    fn term(&mut self, node: &Node, guard: usize) -> Place {
+        match *node {
+            Node::LoadSource(t) => Place::Argument(self.leaf(LeafKind::Source(t), Some(guard))),
+            Node::LoadPrevious => {
+                self.reads_previous.guards |= 1 << guard;
+                Place::Previous
+            }
+            _ => {
+                self.reads_accumulator.guards |= 1 << guard;
+                Place::Accumulator
+            }
+        }
+    }
+
+    fn value(&mut self, node: &Node) -> Result<Value, Violation> {
+        Ok(match *node {
+            Node::LoadAcc => {
+                self.reads_accumulator.always = true;
+                Value::Accumulator
+            }
+            Node::LoadPrevious => {
+                self.reads_previous.always = true;
+                self.load(Place::Previous, self.output)
+            }
+            Node::LoadScalar(kind) => Value::Scalar(self.leaf(LeafKind::Scalar(kind), None)),
+            Node::LoadSource(t) => self.operand(LeafKind::Source(t), t),
+            Node::LoadRow(t) => self.operand(LeafKind::Row(t), t),
+            Node::LoadColumn(t) => self.operand(LeafKind::Column(t), t),
+            Node::LoadTile(t) => self.operand(LeafKind::Tile(t), t),
+            Node::Shared(i) => {
+                let bound = self.shared.get(usize::from(i)).copied().flatten();
+                bound.ok_or(Violation::Shared(Scope::Unbound(i)))?
+            }
+            Node::Bind(i, value, body) => {
+                let value = self.value(value)?;
+                *self.shared.get_mut(usize::from(i)).ok_or(Violation::Shared(Scope::TooMany(i)))? = Some(value);
+                self.value(body)?
+            }
+            Node::Combine(op, left, right) => self.combine(node, op, left, right)?,
+            Node::Convert(t, e) => {
+                let value = self.value(e)?;
+                self.convert(t, value)
+            }
+            Node::Apply(function, children) => {
+                let mut values = [None; 3];
+                for (slot, child) in values.iter_mut().zip(children) {
+                    *slot = child.map(|c| self.value(c)).transpose()?;
+                }
+                self.apply(function, values)
+            }
+        })
+    }
+
+    fn combine(&mut self, node: &Node, op: Operator, left: &Node, right: &Node) -> Result<Value, Violation> {
+        if node.droppable().is_some() {
+            // The leaves are numbered left to right, whichever of them is the scalar.
+            let kind = |n: &Node| if let Node::LoadScalar(kind) = *n { Some(LeafKind::Scalar(kind)) } else { None };
+            let (scalar, term, scalar_first) = match (kind(left), kind(right)) {
+                (Some(kind), _) => {
+                    let scalar = self.leaf(kind, None);
+                    (scalar, self.term(right, scalar), true)
+                }
+                (None, kind) => {
+                    let scalar = self.leaves.len() + usize::from(matches!(left, Node::LoadSource(_)));
+                    let term = self.term(left, scalar);
+                    (self.leaf(kind.unwrap_or(LeafKind::Scalar(ScalarKind::Host)), None), term, false)
+                }
+            };
+            return Ok(self.step(Op::Scale { scalar, term, scalar_first }, Number::Real));
+        }
+        let (left, right) = (self.value(left)?, self.value(right)?);
+        let exact = self.number(left) == Number::Exact && self.number(right) == Number::Exact;
+        if exact && op != Operator::Over {
+            return Ok(self.step(Op::Combine(op, left, right), Number::Exact));
+        }
+        let (left, right) = (self.real(left), self.real(right));
+        Ok(self.step(Op::Combine(op, left, right), Number::Real))
+    }
+
+    fn convert(&mut self, element: Dtype, value: Value) -> Value {
+        match self.number(value) {
+            Number::Exact if element.is_integer() => self.step(Op::Convert(element, value), Number::Exact),
+            _ => self.step(Op::Convert(element, value), Number::Real),
+        }
+    }
+
+    fn apply(&mut self, function: Function, values: [Option<Value>; 3]) -> Value {
+        let first = values[0].unwrap_or(Value::Accumulator);
+        if self.number(first) == Number::Exact {
+            if function == RELU {
+                return self.step(Op::Relu(first), Number::Exact);
+            }
+            if function == NEG {
+                return self.step(Op::Negate(first), Number::Exact);
+            }
+        }
+        let first = self.real(first);
+        let [second, third] = [values[1], values[2]].map(|v| v.map_or(first, |v| self.real(v)));
+        self.step(Op::Apply(function, [first, second, third]), Number::Real)
+    }
+}
