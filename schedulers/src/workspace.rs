@@ -2,7 +2,7 @@
 
 use crate::Fixup;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The workspace of a launch: one flag and one tile of accumulators per slot.
 ///
@@ -78,8 +78,13 @@ impl<'a> Slots<'a> {
         Some(Fixup { flag: self.flags.get(slot)?, partials, abandoned: &self.abandoned })
     }
 
+    /// Whether the launch has failed.
+    pub fn abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
     /// Lets everybody who waits give up, because the launch has failed.
     pub fn abandon(&self) {
-        self.abandoned.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.abandoned.store(true, Ordering::Relaxed);
     }
 }

@@ -1,0 +1,13 @@
+//! What mainloops, callers and the kernel shell agree on, as values.
+
+mod accumulators;
+mod arguments;
+mod can_implement;
+mod groups;
+mod mainloop;
+
+pub use accumulators::{AccumulatorSource, Subtile};
+pub use arguments::*;
+pub use can_implement::{CanImplementError, can_implement};
+pub(crate) use groups::{GroupTable, Which};
+pub use mainloop::*;
