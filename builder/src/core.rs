@@ -1,0 +1,184 @@
+//! A kernel below its types: a spec on a device with its plans. One copy of this code serves every kernel.
+
+use crate::auto::{self, OperandFacts, PlanError};
+use crate::error::{BuildError, RunError};
+use crate::infer::{Call, infer};
+use crate::launch;
+use crate::plans::{Key, Plans, Prepared};
+use std::fmt;
+use std::sync::Arc;
+use warpwright_kernels::{Arguments, GemmHost, can_implement};
+use warpwright_runtime::{Device, Executable, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
+use warpwright_spec::{Extents, KernelPlan, Order, Problem, ScheduleId, SchedulerId, Spec, check};
+
+/// A spec on a device. Cheap to clone; clones share their plans.
+#[derive(Clone)]
+pub(crate) struct Core {
+    spec: Spec,
+    epilogue: warpwright_epilogue::Program,
+    device: Device,
+    plans: Arc<Plans>,
+}
+
+/// A problem that stands for all when a kernel is built before its first problem is known.
+const TYPICAL: usize = 4096;
+
+impl Core {
+    /// Checks the spec, and that the device can execute it; compiles it if every slot is fixed.
+    pub(crate) fn new(spec: &Spec, device: &Device) -> Result<Core, BuildError> {
+        check(spec)?;
+        let epilogue = warpwright_epilogue::Program::of(spec.epilogue, spec.acc, spec.d)?;
+        let core = Core { spec: *spec, epilogue, device: device.clone(), plans: Arc::new(Plans::new()) };
+        let typical = Problem::dense(TYPICAL, TYPICAL, TYPICAL);
+        let plan = core.resolve(&typical, &core.usual_facts(&typical))?;
+        let fixed = spec.tile.is_some()
+            && spec.cluster.is_some()
+            && spec.stages.is_some()
+            && !matches!(spec.schedule, ScheduleId::AUTO)
+            && !matches!(spec.scheduler, SchedulerId::AUTO);
+        if fixed {
+            core.load(&plan)?;
+        }
+        Ok(core)
+    }
+
+    pub(crate) fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn explain(&self, problem: &Problem) -> Result<String, PlanError> {
+        let plan = self.resolve(problem, &self.usual_facts(problem))?;
+        Ok(auto::explain(&plan, self.device.info(), problem))
+    }
+
+    pub(crate) fn plan(&self, problem: &Problem) -> Result<KernelPlan, PlanError> {
+        self.resolve(problem, &self.usual_facts(problem))
+    }
+
+    pub(crate) fn prepare(&self, problem: &Problem) -> Result<usize, BuildError> {
+        let problem = dense_if_single(problem.clone());
+        let facts = self.usual_facts(&problem);
+        let prepared = self.make(&problem, &facts)?;
+        Ok(launch::workspace(&prepared.plan, self.device.info(), &problem).bytes)
+    }
+
+    pub(crate) fn run(
+        &self,
+        stream: &Stream,
+        given: &Arguments<'_>,
+        workspace: Option<WorkspacePtr>,
+    ) -> Result<(), RunError> {
+        let (at, expected) = (stream.device().space(), self.device.space());
+        if at != expected {
+            return Err(RunError::WrongStream { given: at, expected });
+        }
+        let call = infer(&self.spec, &self.epilogue, expected, given)?;
+        let Call { problem, facts, arguments } = &call;
+        check(&Spec {
+            order_a: Some(facts.order_a),
+            order_b: Some(facts.order_b),
+            order_d: Some(facts.order_d),
+            ..self.spec
+        })?;
+        if problem.is_empty() {
+            return Ok(());
+        }
+        let made;
+        let prepared = match Key::of(problem, facts).and_then(|key| self.plans.find(&key)) {
+            Some(prepared) => prepared,
+            None if stream.is_capturing()? => return Err(RunError::Unprepared),
+            None => {
+                made = self.make(problem, facts)?;
+                &made
+            }
+        };
+        let Prepared { plan, executable } = prepared;
+        self.launch(stream, plan, executable, problem, arguments, workspace)
+    }
+
+    fn launch(
+        &self,
+        stream: &Stream,
+        plan: &KernelPlan,
+        executable: &Executable,
+        problem: &Problem,
+        arguments: &Arguments<'_>,
+        workspace: Option<WorkspacePtr>,
+    ) -> Result<(), RunError> {
+        if self.device.is_host() {
+            // SAFETY: the views borrow their memory until this call returns, D exclusively, and the host's work is done then;
+            // addresses in arrays of bases are the caller's own promise, made when the array became an operand.
+            let host = unsafe { GemmHost::new(plan, self.device.info(), problem, *arguments) }?;
+            // SAFETY: nothing is launched.
+            return Ok(unsafe { executable.run(stream, &Invocation { launches: &[], host: &host }) }?);
+        }
+        can_implement(plan, self.device.info(), problem, arguments)?;
+        launch::launch(stream, plan, executable, problem, arguments, workspace)
+    }
+
+    /// Plans a problem, compiles what is missing, and remembers both.
+    fn make(&self, problem: &Problem, facts: &OperandFacts) -> Result<Prepared, BuildError> {
+        let plan = self.resolve(problem, facts)?;
+        let prepared = Prepared { plan, executable: self.load(&plan)? };
+        if let Some(key) = Key::of(problem, facts) {
+            self.plans.remember(key, &prepared);
+        }
+        Ok(prepared)
+    }
+
+    fn resolve(&self, problem: &Problem, facts: &OperandFacts) -> Result<KernelPlan, PlanError> {
+        auto::resolve(&self.spec, self.device.info(), problem, facts)
+    }
+
+    fn load(&self, plan: &KernelPlan) -> Result<Executable, BuildError> {
+        let program = if self.device.is_host() {
+            // The CPU runs the plan itself.
+            Program {
+                name: plan.name(),
+                tag: plan.spec.arch,
+                launches: Vec::new(),
+                workspace: WorkspaceLayout::default(),
+            }
+        } else {
+            launch::program(plan)?
+        };
+        Ok(self.plans.load(program, |program| self.device.load(program))?)
+    }
+
+    /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major.
+    fn usual_facts(&self, problem: &Problem) -> OperandFacts {
+        let width = |bytes: usize| bytes.clamp(1, 16);
+        let order_d = self.spec.order_d.unwrap_or(Order::Row);
+        let mut facts = OperandFacts {
+            order_a: self.spec.order_a.unwrap_or(Order::Row),
+            order_b: self.spec.order_b.unwrap_or(Order::Column),
+            order_c: order_d,
+            order_d,
+            ..OperandFacts::K_MAJOR
+        };
+        let given = problem.alignment;
+        facts.widths.a = width(given.a);
+        facts.widths.b = width(given.b);
+        facts.widths.c = width(given.c);
+        facts.widths.d = width(given.d);
+        facts
+    }
+}
+
+/// A batch of one is planned as the one product that it is.
+fn dense_if_single(mut problem: Problem) -> Problem {
+    if let Extents::Batched { mnk, batch: 1 } = problem.extents {
+        problem.extents = Extents::Dense(mnk);
+    }
+    problem
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("spec", &self.spec).field("device", &self.device).finish_non_exhaustive()
+    }
+}

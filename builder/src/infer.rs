@@ -1,0 +1,143 @@
+//! From the operands of a call to its problem. Whether a plan can execute it is `can_implement`'s to say.
+
+use crate::auto::OperandFacts;
+use crate::error::RunError;
+use warpwright_epilogue::{LeafKind, OutputShape, Program};
+use warpwright_kernels::Arguments;
+use warpwright_numeric::Dtype;
+use warpwright_runtime::{RawView, Space, Strided};
+use warpwright_spec::{Alignment, CopyWidths, Extents, Mnk, Order, Problem, Spec};
+
+/// A call whose operands fit one another: its problem, how its operands lie, and the operands, broadcast over the batch.
+pub(crate) struct Call<'a> {
+    pub(crate) problem: Problem,
+    pub(crate) facts: OperandFacts,
+    pub(crate) arguments: Arguments<'a>,
+}
+
+/// The widest copy that is asked for, in bytes; what empty operands and those that are not there count as.
+const WIDEST: usize = 16;
+
+/// Checks the operands of a call against one another and against the kernel's spec and epilogue.
+pub(crate) fn infer<'a>(
+    spec: &Spec,
+    epilogue: &Program,
+    space: Space,
+    given: &Arguments<'a>,
+) -> Result<Call<'a>, RunError> {
+    let Arguments { a, b, d, extra, .. } = *given;
+    check_type("A", spec.a, a.dtype())?;
+    check_type("B", spec.b, b.dtype())?;
+    check_type("D", spec.d, d.dtype())?;
+    let ([batch_a, m, k], [batch_b, k_b, n], [batch, m_d, n_d]) = (a.extents(), b.extents(), d.extents());
+    if k != k_b {
+        return Err(RunError::Contraction { a: k, b: k_b });
+    }
+    if (m, n) != (m_d, n_d) {
+        return Err(RunError::Output { given: (m_d, n_d), product: (m, n), k });
+    }
+    check_batch("A", batch_a, batch)?;
+    check_batch("B", batch_b, batch)?;
+    let mnk = Mnk { m, n, k };
+    let bound = epilogue.bind(&given.epilogue, OutputShape { batch, m, n }, space)?;
+    let (mut order_c, mut align_c) = (None, WIDEST);
+    for (i, leaf) in epilogue.leaves().iter().enumerate() {
+        let Some(view) = bound.view(i) else { continue };
+        let name = || format!("epilogue argument {i} ({})", leaf.kind.name());
+        if let LeafKind::Source(_) | LeafKind::Tile(_) = leaf.kind {
+            let order = *order_c.get_or_insert(natural_order(&view.layout()));
+            let aligned = alignment(&name, view.dtype(), view.is_empty(), view.alignment())?;
+            // One order and one width serve all: matrices of another order are read element by element.
+            align_c = align_c.min(if order.is_some_and(|order| is(&view.layout(), order)) { aligned } else { 1 });
+        }
+    }
+    for (name, view) in extra {
+        check_space(&|| (*name).into(), view.space(), view.is_empty(), space)?;
+    }
+    check_space(&|| "A".into(), a.space(), a.is_empty(), space)?;
+    check_space(&|| "B".into(), b.space(), b.is_empty(), space)?;
+    check_space(&|| "D".into(), d.space(), d.is_empty(), space)?;
+    // K-major where both orders are true of a vector: every instruction reads that.
+    let order_a = order("A", &a.layout(), spec.order_a, Order::Row)?;
+    let order_b = order("B", &b.layout(), spec.order_b, Order::Column)?;
+    let order_d = order("D", &d.layout(), spec.order_d, Order::Row)?;
+    let alignment = Alignment {
+        a: alignment(&|| "A".into(), a.dtype(), a.is_empty(), a.alignment())?,
+        b: alignment(&|| "B".into(), b.dtype(), b.is_empty(), b.alignment())?,
+        c: align_c,
+        d: alignment(&|| "D".into(), d.dtype(), d.is_empty(), d.alignment())?,
+    };
+    let facts = OperandFacts {
+        order_a,
+        order_b,
+        order_c: order_c.flatten().unwrap_or(order_d),
+        order_d,
+        widths: CopyWidths { a: alignment.a, b: alignment.b, c: alignment.c, d: alignment.d },
+    };
+    let extents = if batch == 1 { Extents::Dense(mnk) } else { Extents::Batched { mnk, batch } };
+    let arguments = Arguments { a: broadcast(a, batch), b: broadcast(b, batch), d, epilogue: given.epilogue, extra };
+    Ok(Call { problem: Problem { extents, alignment }, facts, arguments })
+}
+
+fn check_type(operand: &str, expected: Dtype, given: Dtype) -> Result<(), RunError> {
+    if given == expected { Ok(()) } else { Err(RunError::Type { operand: operand.into(), given, expected }) }
+}
+
+fn check_batch(operand: &str, given: usize, batch: usize) -> Result<(), RunError> {
+    if given == batch || given == 1 {
+        Ok(())
+    } else {
+        Err(RunError::Batch { operand: operand.into(), given, expected: batch })
+    }
+}
+
+fn check_space(operand: &dyn Fn() -> String, given: Space, empty: bool, expected: Space) -> Result<(), RunError> {
+    if given == expected || empty { Ok(()) } else { Err(RunError::WrongDevice { operand: operand(), given, expected }) }
+}
+
+/// What every address of an operand is a multiple of, in bytes: a power of two of at most [`WIDEST`].
+fn alignment(operand: &dyn Fn() -> String, dtype: Dtype, empty: bool, given: usize) -> Result<usize, RunError> {
+    match given {
+        _ if empty => Ok(WIDEST),
+        0 => Err(RunError::Misaligned { operand: operand(), dtype, given }),
+        _ => Ok(given.min(WIDEST)),
+    }
+}
+
+/// Whether a layout is of an order: its lines are contiguous.
+fn is(layout: &Strided, order: Order) -> bool {
+    let [_, m, n] = layout.extents;
+    let [_, row, column] = layout.strides;
+    match order {
+        Order::Row => column == 1 || n <= 1,
+        Order::Column => row == 1 || m <= 1,
+    }
+}
+
+fn natural_order(layout: &Strided) -> Option<Order> {
+    [Order::Row, Order::Column].into_iter().find(|&order| is(layout, order))
+}
+
+fn order(operand: &str, layout: &Strided, fixed: Option<Order>, preferred: Order) -> Result<Order, RunError> {
+    let [_, row, column] = layout.strides;
+    match fixed {
+        Some(order) if is(layout, order) || layout.is_empty() => Ok(order),
+        Some(order) => Err(RunError::Order { operand: operand.into(), row, column, order }),
+        None => [preferred, preferred.transposed()]
+            .into_iter()
+            .find(|&order| is(layout, order) || layout.is_empty())
+            .ok_or_else(|| RunError::Strides { operand: operand.into(), row, column }),
+    }
+}
+
+/// The same operand for every batch entry, if it is one for all.
+fn broadcast(view: RawView<'_>, batch: usize) -> RawView<'_> {
+    let [entries, m, n] = view.extents();
+    let [_, row, column] = view.strides();
+    if entries != 1 || batch == 1 {
+        return view;
+    }
+    let layout = Strided { extents: [batch, m, n], strides: [0, row, column] };
+    // SAFETY: repeating an entry with a stride of zero reaches over the same bytes, which the view borrows.
+    unsafe { RawView::new(view.address(), view.bytes(), view.space(), view.dtype(), layout) }
+}

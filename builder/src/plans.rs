@@ -1,0 +1,93 @@
+//! The plans of one kernel: found without a lock once they are there.
+
+use crate::auto::OperandFacts;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use warpwright_runtime::{Executable, LoadError, Program};
+use warpwright_spec::{Extents, KernelPlan, Mnk, Problem};
+
+/// What a plan is remembered by: everything that the choice of a plan looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Key {
+    mnk: Mnk,
+    /// `None`: one product.
+    batch: Option<usize>,
+    facts: OperandFacts,
+}
+
+impl Key {
+    /// The key of a dense or batched problem; others are planned at every call.
+    pub(crate) fn of(problem: &Problem, facts: &OperandFacts) -> Option<Key> {
+        match problem.extents {
+            Extents::Dense(mnk) => Some(Key { mnk, batch: None, facts: *facts }),
+            Extents::Batched { mnk, batch } => Some(Key { mnk, batch: Some(batch), facts: *facts }),
+            _ => None,
+        }
+    }
+}
+
+/// A plan with what was compiled for it. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    pub(crate) plan: KernelPlan,
+    pub(crate) executable: Executable,
+}
+
+struct Entry {
+    key: Key,
+    prepared: Prepared,
+}
+
+/// Problems are remembered in a table that only grows: a slot that was written is never written again, so that reading one
+/// is a load. Plans of different problems share what was compiled.
+pub(crate) struct Plans {
+    problems: Box<[OnceLock<Box<Entry>>]>,
+    compiled: Mutex<Vec<(Program, Executable)>>,
+}
+
+/// Slots of the table. Problems beyond it are planned anew at every call, which costs microseconds and compiles nothing.
+const SLOTS: usize = 256;
+/// How many slots from its own on a problem may use.
+const PROBES: usize = 8;
+
+impl Plans {
+    pub(crate) fn new() -> Plans {
+        Plans { problems: (0..SLOTS).map(|_| OnceLock::new()).collect(), compiled: Mutex::default() }
+    }
+
+    fn slots(&self, key: &Key) -> impl Iterator<Item = &OnceLock<Box<Entry>>> {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let home = hasher.finish() as usize % SLOTS;
+        (home..home + PROBES).map(|i| &self.problems[i % SLOTS])
+    }
+
+    /// The plan of a problem that was prepared. No lock, no allocation.
+    pub(crate) fn find(&self, key: &Key) -> Option<&Prepared> {
+        self.slots(key).map_while(OnceLock::get).find(|entry| entry.key == *key).map(|entry| &entry.prepared)
+    }
+
+    /// Remembers a plan, unless the problem's slots are taken. A second thread's equal plan is as good as the first's.
+    pub(crate) fn remember(&self, key: Key, prepared: &Prepared) {
+        for slot in self.slots(&key) {
+            if slot.get_or_init(|| Box::new(Entry { key, prepared: prepared.clone() })).key == key {
+                return;
+            }
+        }
+    }
+
+    /// The executable of a program, loaded now if no other plan has loaded it.
+    pub(crate) fn load(
+        &self,
+        program: Program,
+        load: impl FnOnce(&Program) -> Result<Executable, LoadError>,
+    ) -> Result<Executable, LoadError> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, executable)) = compiled.iter().find(|(known, _)| *known == program) {
+            return Ok(executable.clone());
+        }
+        let executable = load(&program)?;
+        compiled.push((program, executable.clone()));
+        Ok(executable)
+    }
+}
