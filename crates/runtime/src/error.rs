@@ -228,12 +228,6 @@ pub enum TensorError {
         /// Where they are.
         space: Space,
     },
-    /// Memory that is not on a CUDA device.
-    #[error("the elements are in the memory of {space}, not of a CUDA device: bring them there with `to_device`")]
-    NotOnCuda {
-        /// Where they are.
-        space: Space,
-    },
     /// A stream of another device.
     #[error(
         "the elements are in the memory of {space} and the stream belongs to {stream}: use a stream of {space}, or copy through the host"

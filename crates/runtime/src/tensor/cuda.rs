@@ -20,21 +20,16 @@ impl<T: Element + DeviceRepr> Tensor<T> {
     /// The tensor's own memory as a slice; the layout is given up.
     ///
     /// # Errors
-    /// The tensor itself and [`TensorError::NotOnCuda`] if it is elsewhere.
-    pub fn into_cuda_slice(self) -> Result<CudaSlice<T>, (Tensor<T>, TensorError)> {
+    /// The tensor itself, if its memory is not a CUDA device's.
+    pub fn into_cuda_slice(self) -> Result<CudaSlice<T>, Tensor<T>> {
         let Tensor { memory, layout } = self;
-        let space = match &memory {
-            Memory::Buffer(buffer) => buffer.space(),
-            Memory::Vec(_) => Space::Host,
-        };
-        let memory = match memory {
+        match memory {
             Memory::Buffer(buffer) => match CudaBuffer::from_buffer(buffer) {
-                Ok(cuda) => return Ok(cuda.into_slice()),
-                Err(other) => Memory::Buffer(other),
+                Ok(cuda) => Ok(cuda.into_slice()),
+                Err(other) => Err(Tensor { memory: Memory::Buffer(other), layout }),
             },
-            vec => vec,
-        };
-        Err((Tensor { memory, layout }, TensorError::NotOnCuda { space }))
+            memory => Err(Tensor { memory, layout }),
+        }
     }
 }
 

@@ -86,14 +86,8 @@ impl CudaExecutable {
             let function = module.function(&launch.entry).map_err(refused)?.ok_or_else(missing)?;
             let kernel = Kernel::prepare(function, launch).map_err(refused)?;
             let described = kernel.describe().map_err(refused)?;
-            if described.local_bytes > 0 {
-                log::warn!(
-                    "{}: kernel {} has {} bytes of local memory per thread (spilled registers or indexed arrays)",
-                    program.name,
-                    described.entry,
-                    described.local_bytes
-                );
-            }
+            // Spilled registers were warned of when the kernel was compiled.
+            log::debug!("{}: loaded {described:?}", program.name);
             infos.push(described);
             kernels.push(kernel);
         }
