@@ -49,7 +49,7 @@ pub trait Backend: Send + Sync + Debug {
 
 /// A queue of work.
 pub trait BackendStream: Any + Send + Sync + Debug {
-    /// What tells it from the device's other live streams.
+    /// What tells it from every other stream of the device, also from those that are gone.
     fn handle(&self) -> u64;
 
     /// Waits for all work submitted so far.

@@ -53,6 +53,12 @@ pub enum DeviceError {
     /// NVRTC, which compiles kernels, is missing.
     #[error(transparent)]
     NoNvrtc(#[from] NvrtcMissing),
+    /// CUDA's per-thread default stream.
+    #[error(
+        "the per-thread default stream is another stream in every thread, and a `Stream` is shared between threads: wrap one \
+         made with `new_stream`"
+    )]
+    PerThreadStream,
     /// The driver refused.
     #[error("CUDA device {ordinal} cannot be used: {fault}")]
     Driver {

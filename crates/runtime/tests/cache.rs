@@ -191,7 +191,8 @@ fn a_place_that_cannot_be_used_means_memory_and_one_warning() {
     let good = dir.path().join("good");
     // The superuser writes into read-only directories.
     let warns_when_read_only = usize::from(std::fs::write(read_only.join("probe"), "").is_err());
-    let cases: Vec<(&str, Vec<(&str, &Path)>, usize)> = vec![
+    type Case<'a> = (&'a str, Vec<(&'a str, &'a Path)>, usize);
+    let cases: Vec<Case<'_>> = vec![
         ("no variable", vec![], 1),
         ("HOME is nowhere", vec![("HOME", nowhere)], 1),
         ("HOME is a file", vec![("HOME", &file)], 1),
@@ -208,6 +209,28 @@ fn a_place_that_cannot_be_used_means_memory_and_one_warning() {
     }
     assert_eq!(names(&good.join(".cache").join("warpwright")).len(), 3);
     set_mode(&read_only, 0o755);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[allow(clippy::print_stderr, reason = "a skipped test says so")]
+fn a_full_disk_means_memory_and_one_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    // A file system of 64 KiB that only the child sees.
+    let mut command = Command::new("unshare");
+    let script = "mount -t tmpfs -o size=64k tmpfs \"$WARPWRIGHT_CACHE_DIR\" || exit 99; exec \"$@\"";
+    command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+    command.arg(std::env::current_exe().unwrap()).args(["--exact", "placed_child", "--nocapture", "--test-threads=1"]);
+    let output = command.env(ROLE, "full").env("WARPWRIGHT_CACHE_DIR", dir.path()).output();
+    match output {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains("full: WARNINGS=1\n"), "{text}");
+        }
+        // The child's own failure is 101; anything else is a machine that does not let us mount.
+        Ok(output) if output.status.code() == Some(101) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+        _ => eprintln!("SKIPPED: no private mounts on this machine"),
+    }
 }
 
 fn set_mode(path: &Path, mode: u32) {

@@ -28,6 +28,9 @@ const DRIVER_LIBRARY: &str = "nvcuda.dll";
 #[cfg(not(windows))]
 const DRIVER_LIBRARY: &str = "libcuda.so.1";
 
+/// `CU_STREAM_PER_THREAD`.
+const PER_THREAD_STREAM: usize = 2;
+
 #[derive(Debug)]
 pub(crate) struct CudaBackend {
     context: Arc<CudaContext>,
@@ -84,13 +87,17 @@ impl Stream {
     /// [`DeviceError`], as [`Device::cuda`].
     pub fn from_cuda(stream: Arc<CudaStream>) -> Result<Stream, DeviceError> {
         let context = stream.context();
+        if stream.cu_stream() as usize == PER_THREAD_STREAM {
+            return Err(DeviceError::PerThreadStream);
+        }
         let device = if context.is_primary() {
             Device::cuda(context.ordinal())?
         } else {
             nvrtc::version()?;
             Device::from_backend(CudaBackend::of_context(context.clone())?)
         };
-        Ok(device.wrap_stream(Box::new(CudaQueue::new(stream))))
+        let queue = CudaQueue::new(stream.clone()).map_err(|fault| driver(context.ordinal(), fault))?;
+        Ok(device.wrap_stream(Box::new(queue)))
     }
 
     /// The CUDA stream, if it is one.
@@ -110,7 +117,7 @@ impl Backend for CudaBackend {
 
     fn open_stream(&self) -> Result<Box<dyn BackendStream>, StreamError> {
         let stream = self.context.new_stream().map_err(|error| fault("cuStreamCreate", error))?;
-        Ok(Box::new(CudaQueue::new(stream)))
+        Ok(Box::new(CudaQueue::new(stream)?))
     }
 
     fn synchronize(&self) -> Result<(), StreamError> {

@@ -13,6 +13,8 @@ use crate::{MemoryError, Space, StreamError};
 #[derive(Debug)]
 pub(crate) struct CudaQueue {
     stream: Arc<CudaStream>,
+    /// The driver's number for the stream, which is never used again for another.
+    id: u64,
 }
 
 /// The CUDA stream that a backend's stream is.
@@ -21,8 +23,14 @@ pub(super) fn of(stream: &dyn BackendStream) -> Option<&CudaQueue> {
 }
 
 impl CudaQueue {
-    pub(super) fn new(stream: Arc<CudaStream>) -> CudaQueue {
-        CudaQueue { stream }
+    pub(super) fn new(stream: Arc<CudaStream>) -> Result<CudaQueue, crate::DriverFault> {
+        stream.context().bind_to_thread().map_err(|error| fault("cuCtxSetCurrent", error))?;
+        let mut id = 0;
+        // SAFETY: the stream lives and the number is written to.
+        unsafe { sys::cuStreamGetId(stream.cu_stream(), &mut id) }
+            .result()
+            .map_err(|error| fault("cuStreamGetId", error))?;
+        Ok(CudaQueue { stream, id })
     }
 
     pub(super) fn stream(&self) -> &Arc<CudaStream> {
@@ -52,7 +60,7 @@ impl CudaQueue {
 
 impl BackendStream for CudaQueue {
     fn handle(&self) -> u64 {
-        self.stream.cu_stream() as usize as u64
+        self.id
     }
 
     fn synchronize(&self) -> Result<(), StreamError> {
