@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::recast::recast_ratio;
-use crate::{Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
+use crate::{Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
 /// `swizzle ∘ offset ∘ layout`: the function `c ↦ swizzle(offset + layout(c))`.
 ///
@@ -101,6 +101,51 @@ impl ComposedLayout {
         raked_product(tiler: &Layout);
         /// The block repeated to the extents of `shape`, smaller orders first.
         tile_to_shape(shape: &IntTuple, order: Option<&IntTuple>);
+    }
+
+    /// The modes that `coord` keeps. What it fixes joins the offset, inside the swizzle, so the slice alone is the whole
+    /// function.
+    ///
+    /// # Errors
+    /// As [`Layout::slice`].
+    pub const fn slice(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
+        let (layout, offset) = tri!(self.layout.slice(coord));
+        Ok(Self { swizzle: self.swizzle, offset: self.offset.add(Int::Static(offset)), layout })
+    }
+
+    /// The composed layout `r` with `self(r(i)) = i`: the inverse layout behind the swizzle that acts on coordinates as
+    /// this one acts on offsets.
+    ///
+    /// # Errors
+    /// [`LayoutError::Offset`] for an offset that is not 0, [`LayoutError::SwizzleTransfer`] when the inverse does not map
+    /// the swizzle's bit fields onto bit fields.
+    pub const fn right_inverse(&self) -> Result<Self, LayoutError> {
+        self.inverse(tri!(self.layout.right_inverse()))
+    }
+
+    /// The composed layout `l` with `l(self(i)) = i` for an injective layout.
+    ///
+    /// # Errors
+    /// As [`right_inverse`](Self::right_inverse) and [`Layout::left_inverse`].
+    pub const fn left_inverse(&self) -> Result<Self, LayoutError> {
+        self.inverse(tri!(self.layout.left_inverse()))
+    }
+
+    const fn inverse(&self, inverse: Layout) -> Result<Self, LayoutError> {
+        if self.offset.value() != 0 {
+            return Err(LayoutError::Offset { offset: self.offset });
+        }
+        Ok(Self::new(tri!(self.swizzle.through(&inverse)), inverse))
+    }
+
+    /// The number of contiguous elements that correspond in this and in `b`: never more than the swizzle leaves adjacent.
+    ///
+    /// # Errors
+    /// As [`Layout::max_common_vector`].
+    pub const fn max_common_vector(&self, b: &Layout) -> Result<i64, LayoutError> {
+        let inner = tri!(self.layout.max_common_vector(b));
+        let adjacent = 1i64 << self.swizzle.base;
+        Ok(if !self.swizzle.is_identity() && inner > adjacent { adjacent } else { inner })
     }
 
     /// Offsets counted in elements `factor` times wider.

@@ -41,7 +41,7 @@ impl Layout {
 
     const fn divide_by(&self, tile: &Self) -> Result<Self, LayoutError> {
         let rest = tri!(tile.complement(&tri!(self.coalesce()).shape));
-        self.compose(&tri!(Self::concat(&[*tile, rest])))
+        self.compose_ragged(&tri!(Self::concat(&[*tile, rest])))
     }
 
     /// `((tile modes),(rest modes))`.

@@ -88,6 +88,15 @@ pub enum LayoutError {
         /// The number of elements that this mode supplies.
         part: Int,
     },
+    /// Composition: the right-hand modes together run past one left-hand mode, so the composition is not a layout.
+    Carry {
+        /// The right-hand mode that runs over.
+        mode: ModePath,
+        /// Mode of the coalesced left-hand layout.
+        left_mode: usize,
+        /// Its extent.
+        extent: Int,
+    },
     /// Complement: the layout visits an offset twice, so nothing is disjoint from it.
     NotInjective {
         /// The stride that overlaps a smaller mode.
@@ -223,6 +232,11 @@ impl fmt::Display for LayoutError {
                 f,
                 "composition: shape divisibility: {mode} of the right-hand layout takes {extent} elements where left-hand \
                  mode {left_mode} supplies {part}; the extent must be a multiple"
+            ),
+            Self::Carry { mode, left_mode, extent } => write!(
+                f,
+                "composition: with {mode} the right-hand modes together run past extent {extent} of left-hand mode \
+                 {left_mode}: no layout is this composition"
             ),
             Self::NotInjective { stride } => {
                 write!(f, "complement: stride {stride} overlaps a smaller mode: the layout must be injective")

@@ -89,6 +89,7 @@ mod inverse;
 mod layout;
 pub mod lower;
 mod parse;
+mod partition;
 mod product;
 mod recast;
 mod slice;

@@ -41,7 +41,7 @@ impl Layout {
 
     const fn product_with(&self, tile: &Self) -> Result<Self, LayoutError> {
         let room = tri!(self.complement(&IntTuple::leaf(self.size().mul(tile.cosize()))));
-        Self::concat(&[*self, tri!(room.compose(tile))])
+        Self::concat(&[*self, tri!(room.compose_ragged(tile))])
     }
 
     /// `((block modes),(tiler modes))`.

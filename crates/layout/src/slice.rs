@@ -47,36 +47,22 @@ impl Layout {
         }
         let mut out = Builder::new();
         out.open();
-        self.kept(Cursor::START, coord, true, &mut out);
+        self.kept(Cursor::START, coord, &mut out);
         out.close();
         Ok((tri!(out.finish()), offset))
     }
 
-    /// The modes that `coord` fixes (the counterpart of the slice), gathered as the slice gathers the kept ones.
-    pub(crate) const fn dice(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
-        tri!(self.fixed_offset(Cursor::START, coord, ModePath::ROOT));
-        if let Coord::At(_) = coord {
-            return Ok(*self);
-        }
-        let mut out = Builder::new();
-        out.open();
-        self.kept(Cursor::START, coord, false, &mut out);
-        out.close();
-        out.finish()
-    }
-
-    const fn kept(&self, at: Cursor, coord: &Coord<'_>, all: bool, out: &mut Builder) {
+    const fn kept(&self, at: Cursor, coord: &Coord<'_>, out: &mut Builder) {
         match coord {
-            Coord::All if all => out.subtree(self, at),
-            Coord::At(_) if !all => out.subtree(self, at),
+            Coord::All => out.subtree(self, at),
+            Coord::At(_) => {}
             Coord::ByMode(modes) => {
                 let mut i = 0;
                 while i < modes.len() {
-                    self.kept(self.shape.child_at(at, i), &modes[i], all, out);
+                    self.kept(self.shape.child_at(at, i), &modes[i], out);
                     i += 1;
                 }
             }
-            _ => {}
         }
     }
 

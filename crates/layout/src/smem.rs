@@ -84,11 +84,11 @@ pub const fn atom(major: Major, swizzle: SmemSwizzle, element_bits: u32) -> Resu
 /// The widest swizzle whose row divides a contiguous extent of `row_elements` elements.
 pub const fn widest_swizzle(row_elements: u32, element_bits: u32) -> SmemSwizzle {
     let bytes = row_elements as u64 * element_bits as u64 / 8;
-    if bytes % 128 == 0 {
+    if bytes.is_multiple_of(128) {
         SmemSwizzle::B128
-    } else if bytes % 64 == 0 {
+    } else if bytes.is_multiple_of(64) {
         SmemSwizzle::B64
-    } else if bytes % 32 == 0 {
+    } else if bytes.is_multiple_of(32) {
         SmemSwizzle::B32
     } else {
         SmemSwizzle::None

@@ -145,12 +145,12 @@ impl MmaAtom {
         Self { shape_mnk: [1, 1, k], bits: [32, bits, bits, 32], thr_id: layout!(1:0), a: operand, b: operand, c: ONE }
     }
 
-    /// `tcgen05.mma` of `m`×`n` with operands seen whole by the issuing CTA, or halved between the two CTAs of a `pair`; K
-    /// is 256 bits of A.
+    /// `tcgen05.mma` of `m`×`n` with operands seen whole by the issuing CTA, or halved between the two CTAs of a `pair`. K
+    /// is 16 for 16-bit operands, 8 for tf32, 32 for integers and f8f6f4, 64 for packed e2m1.
     ///
     /// # Errors
     /// [`LayoutError::Count`] for an m or n that no such instruction has.
-    pub const fn umma(m: i64, n: i64, bits: [u32; 4], pair: bool) -> Result<Self, LayoutError> {
+    pub const fn umma(m: i64, n: i64, k: i64, bits: [u32; 4], pair: bool) -> Result<Self, LayoutError> {
         if (m != 64 && m != 128 && m != 256) || (m == 64 && pair) || (m == 256 && !pair) {
             return Err(LayoutError::Count { what: "M of tcgen05.mma, 64 or 128 (128 or 256 for a pair),", value: m });
         }
@@ -161,10 +161,9 @@ impl MmaAtom {
                 value: n,
             });
         }
-        if bits[1] == 0 || bits[1] > 32 {
-            return Err(LayoutError::Count { what: "the width of A in bits", value: bits[1] as i64 });
+        if k != 8 && k != 16 && k != 32 && k != 64 {
+            return Err(LayoutError::Count { what: "K of tcgen05.mma, 8, 16, 32 or 64,", value: k });
         }
-        let k = 256 / bits[1] as i64;
         let ctas = if pair { 2 } else { 1 };
         Ok(Self {
             shape_mnk: [m, n, k],

@@ -89,7 +89,7 @@ impl Expr {
     }
 
     /// `a + b`.
-    pub fn add(a: Self, b: Self) -> Self {
+    pub fn sum(a: Self, b: Self) -> Self {
         match (a, b) {
             (Self::Const(0), e) | (e, Self::Const(0)) => e,
             (Self::Const(x), Self::Const(y)) => Self::Const(x.wrapping_add(y)),
@@ -98,7 +98,7 @@ impl Expr {
     }
 
     /// `a * b`.
-    pub fn mul(a: Self, b: Self) -> Self {
+    pub fn product(a: Self, b: Self) -> Self {
         match (a, b) {
             (Self::Const(0), _) | (_, Self::Const(0)) => Self::Const(0),
             (Self::Const(1), e) | (e, Self::Const(1)) => e,
@@ -111,7 +111,7 @@ impl Expr {
     }
 
     /// `a / b`.
-    pub fn div(a: Self, b: Self) -> Self {
+    pub fn quotient(a: Self, b: Self) -> Self {
         match (a, b) {
             (a, Self::Const(1)) => a,
             (Self::Op(Op::Shr, e, s), Self::Const(c)) if c.is_power_of_two() => match *s {
@@ -126,7 +126,7 @@ impl Expr {
     }
 
     /// `a % b`.
-    pub fn rem(a: Self, b: Self) -> Self {
+    pub fn remainder(a: Self, b: Self) -> Self {
         match b {
             Self::Const(1) => Self::Const(0),
             Self::Const(c) if c.is_power_of_two() => Self::op(Op::And, a, Self::Const(c - 1)),

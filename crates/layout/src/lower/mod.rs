@@ -76,7 +76,7 @@ pub fn index_function_of(
     let mut sum = f.constant(layout.offset, "offset".into());
     for (i, (from, to)) in groups.into_iter().enumerate() {
         let part = f.group(l, from.leaf, to.leaf, Expr::Var(i));
-        sum = Expr::add(sum, part);
+        sum = Expr::sum(sum, part);
     }
     f.offset = sum;
     Ok(f)
@@ -156,13 +156,13 @@ impl IndexFunction {
                 (rest.clone(), rest)
             } else if d.is(0) {
                 let s = self.constant(s, format!("s{leaf}"));
-                (Expr::Const(0), Expr::div(rest, s))
+                (Expr::Const(0), Expr::quotient(rest, s))
             } else {
                 let s = self.constant(s, format!("s{leaf}"));
-                (Expr::rem(rest.clone(), s.clone()), Expr::div(rest, s))
+                (Expr::remainder(rest.clone(), s.clone()), Expr::quotient(rest, s))
             };
             let d = if d.is(0) { Expr::Const(0) } else { self.constant(d, format!("d{leaf}")) };
-            sum = Expr::add(sum, Expr::mul(digit, d));
+            sum = Expr::sum(sum, Expr::product(digit, d));
             rest = next;
         }
         sum

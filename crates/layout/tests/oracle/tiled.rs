@@ -71,12 +71,20 @@ pub fn umma_atom(v: &Value, out: &Value) -> Outcome {
         match v[operand].as_str().unwrap_or_default() {
             "f16" | "bf16" => 16,
             "tf32" | "f32" | "s32" => 32,
+            "e2m3" | "e3m2" => 6,
+            "e2m1" => 4,
             _ => 8,
         }
     };
+    let k = match name(v) {
+        n if n.contains("TF32") => 8,
+        n if n.contains("F16BF16") => 16,
+        n if n.contains("MXF4") => 64,
+        _ => 32,
+    };
     let d = bits("c");
     let pair = name(v).contains("2x1SM");
-    same_mma(out, &MmaAtom::umma(int(&v["m"]), int(&v["n"]), [d, bits("a"), bits("b"), d], pair)?)
+    same_mma(out, &MmaAtom::umma(int(&v["m"]), int(&v["n"]), k, [d, bits("a"), bits("b"), d], pair)?)
 }
 
 fn format(v: &Value, packed: bool) -> Result<UmmaFormat, Failure> {
