@@ -12,6 +12,17 @@ struct Coordinates {
     unsigned count;  // how many of the vector's elements exist; 0 for lanes outside the problem
 };
 
+__device__ __forceinline__ long long stride_along(const TensorArg& t) { return cfg::transposed ? t.stride_m : t.stride_n; }
+
+// Where a vector's element 0 lies, in elements from the tensor's base. Of a contiguous tensor the stride along the vector is
+// known to be 1.
+template <bool contiguous>
+__device__ __forceinline__ long long offset_of(const TensorArg& t, const Coordinates& c) {
+    const long long across = cfg::transposed ? c.n * t.stride_n : c.m * t.stride_m;
+    const long long along = cfg::transposed ? c.m : c.n;
+    return c.batch * t.stride_batch + across + (contiguous ? along : along * stride_along(t));
+}
+
 // T: element in memory. A: elements per access that the declared alignment permits along the vector; 1 where the tensor is
 // not contiguous along it.
 template <class T, int V>
@@ -21,15 +32,33 @@ template <class T, int A, int V>
 __device__ __forceinline__ TileLoad<T, V> load_tile(const TensorArg& t, const Coordinates& c) {
     constexpr int access = A < V ? A : V;
     TileLoad<T, V> x = {};
-    const T* p = static_cast<const T*>(t.pointer) + c.batch * t.stride_batch + c.m * t.stride_m + c.n * t.stride_n;
-    if constexpr (access * sizeof(T) >= 4 && access > 1) {
+    const T* p = static_cast<const T*>(t.pointer) + offset_of<(access > 1)>(t, c);
+    if constexpr (access > 1) {
         if (c.count == V) {
             load_vector<access>(x, p);
-            return x;
+        } else {
+            load_elements(x, p, 1, c.count);
         }
+    } else {
+        load_elements(x, p, stride_along(t), c.count);
     }
-    load_elements(x, p, cfg::transposed ? t.stride_m : t.stride_n, c.count);
     return x;
+}
+
+// The counterpart for D and auxiliary outputs.
+template <class T, int A, int V>
+__device__ __forceinline__ void store_tile(const TensorArg& t, const Coordinates& c, const Vector<T, V>& x) {
+    constexpr int access = A < V ? A : V;
+    T* p = static_cast<T*>(const_cast<void*>(t.pointer)) + offset_of<(access > 1)>(t, c);
+    if constexpr (access > 1) {
+        if (c.count == V) {
+            store_vector<access>(p, x);
+        } else {
+            store_elements(p, 1, c.count, x);
+        }
+    } else {
+        store_elements(p, stride_along(t), c.count, x);
+    }
 }
 
 // One value for the whole vector.
@@ -59,13 +88,15 @@ __device__ __forceinline__ auto load_broadcast(const VectorArg& a, unsigned inde
     const T* p = static_cast<const T*>(a.pointer) + c.batch * a.stride_batch + index * a.stride;
     if constexpr (along) {
         constexpr int access = A < V ? A : V;
-        if constexpr (access * sizeof(T) >= 4 && access > 1) {
+        if constexpr (access > 1) {
             if (c.count == V) {
                 load_vector<access>(x, p);
-                return x;
+            } else {
+                load_elements(x, p, 1, c.count);
             }
+        } else {
+            load_elements(x, p, a.stride, c.count);
         }
-        load_elements(x, p, a.stride, c.count);
     } else if (c.count > 0) {
         ptx::ld_global<sizeof(T)>(x.value.words, p);
     }

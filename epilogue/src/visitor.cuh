@@ -63,7 +63,7 @@ struct Visitor {
             read(acc, step);
             Compute out[V];
             epilogue.template visit<V>(out, acc, loads, params.epilogue, now);
-            store(now, Vector<ElementD, V>::encode(out));
+            store_tile<ElementD, cfg::d_access>(params.d, now, Vector<ElementD, V>::encode(out));
         }
     }
 
@@ -96,18 +96,5 @@ struct Visitor {
                 ptx::ld_shared(acc + v, slab + idx::slab(row, column + v));
             }
         }
-    }
-
-    __device__ __forceinline__ void store(const Coordinates& c, const Vector<ElementD, V>& x) const {
-        const TensorArg& d = params.d;
-        auto* p = static_cast<ElementD*>(const_cast<void*>(d.pointer)) + c.batch * d.stride_batch + c.m * d.stride_m +
-                  c.n * d.stride_n;
-        if constexpr (V * sizeof(ElementD) >= 4 && V > 1) {
-            if (c.count == V) {
-                store_vector<(V * sizeof(ElementD) > 16 ? 16 / sizeof(ElementD) : V)>(p, x);
-                return;
-            }
-        }
-        store_elements(p, cfg::transposed ? d.stride_m : d.stride_n, c.count, x);
     }
 };

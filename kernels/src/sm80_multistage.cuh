@@ -5,6 +5,7 @@
 //   Element, tile_k, mn_contiguous         element, K extent of a tile, and whether M (or N) is contiguous in memory
 //   offset(mn, k)                          byte offset of an element in a stage
 //   Copy: chunk, count, threads            elements per copy, copies per thread, threads that copy
+//         whole                            no chunk straddles the operand's end
 //         direct                           alignment forbids cp.async: single elements through registers
 //         mn(thread), k(thread)            coordinates in the tile of a thread's first chunk
 //         step_mn(i), step_k(i)            from there to its i-th chunk
@@ -20,12 +21,10 @@ struct OperandLoader {
 
     const Element* source;  // this thread's next chunk
     long long leading;      // elements between neighbours across the contiguous direction
-    unsigned mn, k;         // coordinates of its first chunk in the next K tile
-    unsigned mn_extent, k_extent;
+    int mn_left, k_left;    // from this thread's first chunk in the next K tile to the end of the operand
     unsigned target[Copy::bases];  // shared addresses in stage 0
 
-    __device__ __forceinline__ OperandLoader(const OperandArg& arg, unsigned mn_extent, unsigned k_extent, unsigned shared)
-        : leading(arg.leading), mn_extent(mn_extent), k_extent(k_extent) {
+    __device__ __forceinline__ OperandLoader(const OperandArg& arg, unsigned shared) : leading(arg.leading) {
 #pragma unroll
         for (unsigned b = 0; b < Copy::bases; ++b) {
             target[b] = shared + Operand::offset(Copy::mn(threadIdx.x) + Copy::step_mn(Copy::representative(b)),
@@ -33,34 +32,29 @@ struct OperandLoader {
         }
     }
 
-    __device__ __forceinline__ void begin(const OperandArg& arg, unsigned batch, unsigned first_mn, unsigned first_k) {
-        mn = first_mn + Copy::mn(threadIdx.x);
-        k = first_k + Copy::k(threadIdx.x);
+    // From (first_mn, first_k) on; what lies at or beyond (end_mn, end_k) reads as zero.
+    __device__ __forceinline__ void begin(const OperandArg& arg, unsigned batch, unsigned first_mn, unsigned end_mn,
+                                          unsigned first_k, unsigned end_k) {
+        const unsigned mn = first_mn + Copy::mn(threadIdx.x);
+        const unsigned k = first_k + Copy::k(threadIdx.x);
+        mn_left = static_cast<int>(end_mn - mn);
+        k_left = static_cast<int>(end_k - k);
         source = static_cast<const Element*>(arg.pointer) + batch * arg.stride_batch + distance(mn, k);
     }
 
     // Requests part `part` of `parts` of the next K tile into the stage at byte `stage`. Parts come in order; after the last
-    // one the next tile is due.
+    // one the next tile is due. Tiles beyond the end are zeros, so that the loop needs no branch.
     __device__ __forceinline__ void issue(unsigned part, unsigned parts, unsigned stage) {
-        const bool copies = Copy::threads == cfg::threads || threadIdx.x < Copy::threads;
 #pragma unroll
         for (unsigned i = Copy::count * part / parts; i < Copy::count * (part + 1) / parts; ++i) {
-            const unsigned to = target[Copy::base(i)] + Copy::delta(i) + stage;
-            const unsigned valid = valid_elements(mn + Copy::step_mn(i), k + Copy::step_k(i));
-            if (copies) {
-                if constexpr (Copy::direct) {
-                    Vector<Element, Copy::chunk> x = {};
-                    load_elements(x, source, 1, valid);
-                    ptx::st_shared_v4(to, x.words);
-                } else {
-                    ptx::cp_async<Copy::chunk * sizeof(Element)>(to, source, valid * sizeof(Element));
-                }
-            }
+            if (Copy::threads == cfg::threads || threadIdx.x < Copy::threads) copy(i, stage);
             const bool last = i + 1 == Copy::count;
             const unsigned next = last ? 0 : i + 1;
-            source += distance(static_cast<int>(Copy::step_mn(next) - Copy::step_mn(i)),
-                               static_cast<int>(Copy::step_k(next) - Copy::step_k(i)) + (last ? Operand::tile_k : 0));
-            if (last) k += Operand::tile_k;
+            const int tile = last ? static_cast<int>(Operand::tile_k) : 0;
+            source += distance(Copy::step_mn(next) - Copy::step_mn(i), Copy::step_k(next) - Copy::step_k(i) + tile);
+            // Opaque, or the compiler keeps one base and multiplies anew for every chunk.
+            asm("" : "+l"(source));
+            k_left -= tile;
         }
     }
 
@@ -69,11 +63,23 @@ struct OperandLoader {
         return Operand::mn_contiguous ? mn + k * leading : mn * leading + k;
     }
 
-    // How many of a chunk's elements lie inside the operand.
-    __device__ __forceinline__ unsigned valid_elements(unsigned mn, unsigned k) const {
-        const bool inside = Operand::mn_contiguous ? k < k_extent : mn < mn_extent;
-        const int left = Operand::mn_contiguous ? static_cast<int>(mn_extent - mn) : static_cast<int>(k_extent - k);
-        return inside ? static_cast<unsigned>(max(0, min(left, static_cast<int>(Copy::chunk)))) : 0;
+    __device__ __forceinline__ void copy(unsigned i, unsigned stage) const {
+        constexpr unsigned bytes = Copy::chunk * sizeof(Element);
+        const unsigned to = target[Copy::base(i)] + Copy::delta(i) + stage;
+        const int along = Operand::mn_contiguous ? mn_left - Copy::step_mn(i) : k_left - Copy::step_k(i);
+        const bool across = Operand::mn_contiguous ? k_left > Copy::step_k(i) : mn_left > Copy::step_mn(i);
+        if constexpr (Copy::whole) {
+            ptx::cp_async_or_zero<bytes>(to, source, across && along > 0);
+        } else {
+            const unsigned valid = across ? max(0, min(along, static_cast<int>(Copy::chunk))) : 0;
+            if constexpr (Copy::direct) {
+                Vector<Element, Copy::chunk> x = {};
+                load_elements(x, source, 1, valid);
+                ptx::st_shared_v4(to, x.words);
+            } else {
+                ptx::cp_async<bytes>(to, source, valid * sizeof(Element));
+            }
+        }
     }
 };
 
@@ -159,19 +165,21 @@ struct Sm80Multistage {
 
     __device__ __forceinline__ Sm80Multistage(const Params& p, unsigned shared)
         : params(p),
-          copy_a(p.a, p.rows, p.depth, shared + cfg::a_offset),
-          copy_b(p.b, p.columns, p.depth, shared + cfg::b_offset),
+          copy_a(p.a, shared + cfg::a_offset),
+          copy_b(p.b, shared + cfg::b_offset),
           load_a(idx::warp_row(threadIdx.x / 32), shared + cfg::a_offset),
           load_b(idx::warp_column(threadIdx.x / 32), shared + cfg::b_offset) {}
 
     __device__ __forceinline__ void run(const Work& work, Accumulators& accumulators) {
         if (work.k_count == 0) return;
-        copy_a.begin(params.a, work.batch, work.tile_m * cfg::tile_m, work.k_begin * cfg::tile_k);
-        copy_b.begin(params.b, work.batch, work.tile_n * cfg::tile_n, work.k_begin * cfg::tile_k);
+        const unsigned first_k = work.k_begin * cfg::tile_k;
+        const unsigned end_k = min(params.depth, first_k + work.k_count * cfg::tile_k);
+        copy_a.begin(params.a, work.batch, work.tile_m * cfg::tile_m, params.rows, first_k, end_k);
+        copy_b.begin(params.b, work.batch, work.tile_n * cfg::tile_n, params.columns, first_k, end_k);
         unsigned write = 0;
 #pragma unroll 1
         for (unsigned stage = 0; stage < cfg::stages - 1; ++stage) {
-            request(stage < work.k_count, 0, 1, write);
+            request(0, 1, write);
             ptx::cp_async_commit();
             write += cfg::stage_bytes;
         }
@@ -181,12 +189,10 @@ struct Sm80Multistage {
         load(0, 0, read);
 #pragma unroll 1
         for (unsigned tile = 0; tile < work.k_count; ++tile) {
-            const bool wanted = tile + cfg::stages - 1 < work.k_count;
 #pragma unroll
             for (unsigned block = 0; block < k_blocks; ++block) {
                 if (block == k_blocks - 1) {
-                    // A group is committed even when nothing is left to copy: `await` counts groups. Behind it the next
-                    // tile has arrived, and no warp reads this one any more: its last fragments are in registers.
+                    // The next tile arrives, and no warp reads this one any more: its last fragments are in registers.
                     ptx::cp_async_commit();
                     write = following(write);
                     await();
@@ -194,7 +200,7 @@ struct Sm80Multistage {
                 }
                 load((block + 1) % 2, (block + 1) % k_blocks, read);
                 // Spread over the blocks, so that address arithmetic and copies fill gaps between the instructions.
-                if (block < k_blocks - 1) request(wanted, block, k_blocks - 1, write);
+                if (block < k_blocks - 1) request(block, k_blocks - 1, write);
                 multiply(block % 2, accumulators);
             }
         }
@@ -207,11 +213,9 @@ struct Sm80Multistage {
         return stage == (cfg::stages - 1) * cfg::stage_bytes ? 0 : stage + cfg::stage_bytes;
     }
 
-    __device__ __forceinline__ void request(bool wanted, unsigned part, unsigned parts, unsigned stage) {
-        if (wanted) {
-            copy_a.issue(part, parts, stage);
-            copy_b.issue(part, parts, stage);
-        }
+    __device__ __forceinline__ void request(unsigned part, unsigned parts, unsigned stage) {
+        copy_a.issue(part, parts, stage);
+        copy_b.issue(part, parts, stage);
     }
 
     static __device__ __forceinline__ void await() {
