@@ -16,7 +16,8 @@ use crate::{Invocation, KernelInfo, LoadError, MemoryError, Program, RunError, S
 /// The contract, with that of the traits below:
 /// - Work submitted to one stream runs in the order of submission; streams are unordered unless
 ///   [`wait_for`](BackendStream::wait_for) orders them. Running work at once, in line, satisfies this.
-/// - Submitting never waits for work. Faults of work may be reported by any later call.
+/// - Running a program never waits for work; copies from and to the host may. Faults of work may be reported by any later
+///   call.
 /// - Streams, buffers and executables keep what they need of the backend alive, and are used from any thread.
 /// - Errors are typed; nothing panics on what a caller passes.
 /// - Memory is the backend's own [`Space`]; a backend whose memory the CPU reads says [`Space::Host`], and tensors of the
@@ -83,7 +84,8 @@ pub trait BackendStream: Any + Send + Sync + Debug {
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>, StreamError>;
 
     /// Memory of any contents, at a multiple of 256 bytes, usable by work submitted to this stream from now on, and freed in
-    /// its order when dropped. Refused while the stream is captured.
+    /// its order when dropped. Refused while the stream is captured; memory that is dropped meanwhile stays, since the graph
+    /// may use it.
     ///
     /// # Errors
     /// [`MemoryError`].

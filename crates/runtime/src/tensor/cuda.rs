@@ -23,13 +23,14 @@ impl<T: Element + DeviceRepr> Tensor<T> {
     /// The tensor itself, if its memory is not a CUDA device's.
     pub fn into_cuda_slice(self) -> Result<CudaSlice<T>, Tensor<T>> {
         let Tensor { memory, layout } = self;
-        match memory {
+        let memory = match memory {
             Memory::Buffer(buffer) => match CudaBuffer::from_buffer(buffer) {
-                Ok(cuda) => Ok(cuda.into_slice()),
-                Err(other) => Err(Tensor { memory: Memory::Buffer(other), layout }),
+                Ok(cuda) => return Ok(cuda.into_slice()),
+                Err(other) => Memory::Buffer(other),
             },
-            memory => Err(Tensor { memory, layout }),
-        }
+            vec => vec,
+        };
+        Err(Tensor { memory, layout })
     }
 }
 

@@ -226,7 +226,7 @@ impl Kernel {
         if self.cluster == [1, 1, 1] {
             return Ok(0);
         }
-        let mut attributes = self.attributes();
+        let mut attributes = self.attributes(false);
         let config = self.config(self.cluster, ptr::null_mut(), &mut attributes);
         let mut clusters = 0;
         // SAFETY: the function is valid, the configuration's attributes outlive the call, and the number is written to.
@@ -253,7 +253,7 @@ impl Kernel {
     /// # Safety
     /// See [`BackendExecutable::run`]; `call` was checked.
     unsafe fn launch(&self, stream: sys::CUstream, call: &LaunchCall<'_>) -> Result<(), DriverFault> {
-        let mut attributes = self.attributes();
+        let mut attributes = self.attributes(self.pdl);
         let config = self.config(call.grid, stream, &mut attributes);
         let mut parameters = [call.params.as_ptr().cast_mut().cast::<c_void>()];
         let list = if call.params.is_empty() { ptr::null_mut() } else { parameters.as_mut_ptr() };
@@ -264,7 +264,7 @@ impl Kernel {
             .map_err(|error| fault("cuLaunchKernelEx", error))
     }
 
-    fn attributes(&self) -> Attributes {
+    fn attributes(&self, pdl: bool) -> Attributes {
         let mut attributes = Attributes { used: 0, list: [EMPTY_ATTRIBUTE; 2] };
         if self.cluster != [1, 1, 1] {
             let [x, y, z] = self.cluster;
@@ -272,7 +272,7 @@ impl Kernel {
             value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
             attributes.push(AttributeId::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value);
         }
-        if self.pdl {
+        if pdl {
             let mut value = EMPTY_VALUE;
             value.programmaticStreamSerializationAllowed = 1;
             attributes.push(AttributeId::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value);

@@ -1,8 +1,9 @@
 //! Device memory.
 
 use std::any::Any;
+use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, DevicePtr};
+use cudarc::driver::{CudaSlice, CudaStream, DeviceRepr, sys};
 
 use crate::Space;
 use crate::backend::Buffer;
@@ -10,51 +11,66 @@ use crate::backend::Buffer;
 /// Device memory, freed in the order of the stream that it was made on.
 #[derive(Debug)]
 pub(crate) struct CudaBuffer {
-    slice: CudaSlice<u8>,
+    stream: Arc<CudaStream>,
     address: u64,
+    bytes: usize,
+    /// Whether the memory is still this buffer's to free.
+    is_owned: bool,
 }
 
 impl CudaBuffer {
-    pub(crate) fn new(slice: CudaSlice<u8>) -> CudaBuffer {
-        let stream = slice.stream().clone();
-        let (address, _) = slice.device_ptr(&stream);
-        CudaBuffer { address, slice }
-    }
-
     /// Takes over a slice of any type.
     pub(crate) fn from_slice<T>(slice: CudaSlice<T>) -> CudaBuffer {
         let (stream, bytes) = (slice.stream().clone(), slice.num_bytes());
-        let address = slice.leak();
-        // SAFETY: the allocation was just given up by its owner, and has that many bytes, which are valid as `u8`.
-        CudaBuffer::new(unsafe { stream.upgrade_device_ptr::<u8>(address, bytes) })
+        CudaBuffer { stream, address: slice.leak(), bytes, is_owned: true }
     }
 
     /// The buffer if it is one of CUDA's, or back what it is.
-    pub(crate) fn from_buffer(buffer: Box<dyn Buffer>) -> Result<CudaBuffer, Box<dyn Buffer>> {
-        if (&*buffer as &dyn Any).is::<CudaBuffer>() {
-            let any: Box<dyn Any> = buffer;
-            return any
-                .downcast::<CudaBuffer>()
-                .map(|cuda| *cuda)
-                .map_err(|_| unreachable!("its type was just checked"));
+    pub(crate) fn from_buffer(buffer: Box<dyn Buffer>) -> Result<Box<CudaBuffer>, Box<dyn Buffer>> {
+        if !(&*buffer as &dyn Any).is::<CudaBuffer>() {
+            return Err(buffer);
         }
-        Err(buffer)
+        let any: Box<dyn Any> = buffer;
+        Ok(any.downcast().unwrap_or_else(|_| unreachable!("its type was just checked")))
     }
 
     /// The whole memory as elements of another type.
-    pub(crate) fn into_slice<T: cudarc::driver::DeviceRepr>(self) -> CudaSlice<T> {
-        let (stream, len) = (self.slice.stream().clone(), self.slice.num_bytes() / size_of::<T>());
-        let address = self.slice.leak();
-        // SAFETY: as in `from_slice`; device memory has no invalid elements until it is read as `T`, and element types allow
-        // all bit patterns.
-        unsafe { stream.upgrade_device_ptr::<T>(address, len) }
+    pub(crate) fn into_slice<T: DeviceRepr>(mut self) -> CudaSlice<T> {
+        self.is_owned = false;
+        self.slice()
+    }
+
+    /// A slice that owns the memory; `is_owned` must be false or become so.
+    fn slice<T>(&self) -> CudaSlice<T> {
+        // SAFETY: the allocation has that many bytes and no other owner; element types allow all bit patterns.
+        unsafe { self.stream.upgrade_device_ptr(self.address, self.bytes / size_of::<T>()) }
     }
 }
 
-// SAFETY: the slice owns the allocation and frees it on drop, in stream order.
+impl Drop for CudaBuffer {
+    fn drop(&mut self) {
+        if !self.is_owned {
+            return;
+        }
+        let context = self.stream.context();
+        context.record_err(context.bind_to_thread());
+        let idle = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        if self.stream.capture_status().is_ok_and(|status| status != idle) {
+            log::warn!(
+                "{} bytes of device memory were dropped while their stream was captured: they are never freed, since the \
+                 graph may use them",
+                self.bytes
+            );
+            return;
+        }
+        drop(self.slice::<u8>());
+    }
+}
+
+// SAFETY: the buffer owns the allocation and frees it on drop, in stream order.
 unsafe impl Buffer for CudaBuffer {
     fn space(&self) -> Space {
-        Space::Cuda(self.slice.ordinal())
+        Space::Cuda(self.stream.context().ordinal())
     }
 
     fn address(&self) -> u64 {
@@ -62,6 +78,6 @@ unsafe impl Buffer for CudaBuffer {
     }
 
     fn bytes(&self) -> usize {
-        self.slice.num_bytes()
+        self.bytes
     }
 }

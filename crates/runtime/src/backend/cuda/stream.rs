@@ -112,7 +112,7 @@ impl BackendStream for CudaQueue {
         // SAFETY: the memory is bytes of any contents, as the trait says.
         let slice = unsafe { self.stream.alloc::<u8>(bytes.max(1)) }
             .map_err(|error| memory_error("cuMemAllocAsync", error, self.space(), bytes))?;
-        Ok(Box::new(CudaBuffer::new(slice)))
+        Ok(Box::new(CudaBuffer::from_slice(slice)))
     }
 
     unsafe fn copy_from_host(&self, dst: u64, src: &[u8]) -> Result<(), MemoryError> {
