@@ -1,0 +1,98 @@
+//! `warpwright verify`: a result, from a kernel or from a file, against the f64 reference.
+
+use super::{Extents, print_json};
+use crate::args::VerifyArgs;
+use crate::error::InputError;
+use crate::files::{self, Matrices};
+use crate::operands::{Epilogue, Factors, operand, shown};
+use crate::product::{Product, multiply};
+use crate::reference::Dense;
+use crate::request::{Kernel, Place};
+use crate::tracked::Evaluator;
+use crate::verdict::{Verdict, Worst, judge};
+use serde::Serialize;
+use warpwright::{Dtype, RawView};
+
+#[derive(Serialize)]
+struct Report {
+    holds: bool,
+    /// Device and kernel, or the file.
+    source: String,
+    problem: Extents,
+    epilogue: String,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+/// Judges; whether every element is right.
+pub fn run(args: &VerifyArgs) -> anyhow::Result<bool> {
+    let report = match &args.against {
+        Some(path) => Report::of_file(args, path)?,
+        None => Report::of_kernel(args)?,
+    };
+    if args.json {
+        print_json(&report)?;
+    } else {
+        report.print();
+    }
+    Ok(report.holds)
+}
+
+impl Report {
+    fn of_kernel(args: &VerifyArgs) -> anyhow::Result<Report> {
+        let Product { factors, epilogue, device, plan, d, .. } =
+            multiply(&args.operands, &args.kernel, args.device.as_deref())?;
+        let d = matrices_of(d.raw());
+        let source = format!("{} on {}", plan.name(), device.name());
+        Ok(Report::new(source, &factors, &epilogue, plan.spec.acc, &d))
+    }
+
+    fn of_file(args: &VerifyArgs, path: &str) -> anyhow::Result<Report> {
+        let kernel = Kernel::of(&args.kernel)?;
+        let place = Place::of(args.device.as_deref())?;
+        let factors = Factors::read(&args.operands)?;
+        let epilogue = Epilogue::read(&args.kernel, &args.operands.typing)?;
+        let d = files::read(path)?.typed(kernel.output, "--output-type")?.matrices("D")?;
+        factors.check()?;
+        let needed = factors.extents();
+        if d.extents != needed {
+            return Err(
+                InputError::Shape { what: path.to_owned(), given: shown(d.extents), needed: shown(needed) }.into()
+            );
+        }
+        epilogue.check(needed)?;
+        let device = place.open()?;
+        let desc = kernel.desc(device.info(), operand(&factors.a), operand(&factors.b), epilogue.tree);
+        desc.spec()?;
+        Ok(Report::new(path.to_owned(), &factors, &epilogue, desc.acc, &d))
+    }
+
+    fn new(source: String, factors: &Factors, epilogue: &Epilogue, acc: Dtype, d: &Matrices) -> Report {
+        let leaves = epilogue.leaves();
+        let evaluator = Evaluator::new(epilogue.tree, &leaves, acc);
+        let (a, b) = (Dense::of(&factors.a), Dense::of(&factors.b));
+        let verdict = judge(&a, &b, acc, &evaluator, &Dense::of(d), d.dtype);
+        let problem = Extents::of(factors);
+        Report { holds: verdict.holds(), source, problem, epilogue: epilogue.tree.to_string(), verdict }
+    }
+
+    fn print(&self) {
+        let Verdict { elements, wrong, worst } = self.verdict;
+        println!("{}, d = {}", self.problem, self.epilogue);
+        println!("from     {}", self.source);
+        match self.holds {
+            true => println!("right    {elements} elements"),
+            false => println!("WRONG    {wrong} of {elements} elements"),
+        }
+        if let Some(Worst { batch, row, column, value, reference, error, allowed, ratio }) = worst {
+            println!("worst    d[{batch}][{row}, {column}] = {value}, the reference is {reference}");
+            println!("         off by {error:.3e}, {ratio:.3} of the {allowed:.3e} allowed");
+        }
+    }
+}
+
+fn matrices_of(d: RawView<'_>) -> Matrices {
+    let (dtype, extents) = (d.dtype(), d.extents());
+    let order = d.layout().order().unwrap_or_default();
+    Matrices { dtype, extents, order, bytes: d.host_bytes().unwrap_or_default().to_vec() }
+}

@@ -1,0 +1,323 @@
+//! The matrices of a call, read and named.
+
+use crate::args::{KernelArgs, OperandArgs, TypingArgs};
+use crate::error::InputError;
+use crate::files::{self, Matrices, TypedArray};
+use crate::matrix::{self, Matrix};
+use crate::reference::Dense;
+use crate::request::{Operand, dtype, pair};
+use crate::tracked::Leaf;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use warpwright::epilogue::parse::{self, NameKind, Names, Parsed};
+use warpwright::spec::{self, ScalarKind};
+use warpwright::{Arg, Args, Node, Order, Stream, TensorError};
+
+/// A and B of a call.
+pub struct Factors {
+    /// A.
+    pub a: Matrices,
+    /// B.
+    pub b: Matrices,
+    /// Whether the result is a batch, be it of one, because a factor is.
+    pub batched: bool,
+}
+
+impl Factors {
+    /// Reads both files.
+    pub fn read(args: &OperandArgs) -> Result<Factors, InputError> {
+        Factors::of(&args.a, &args.b, &args.typing)
+    }
+
+    /// Reads two files with the types that the options give.
+    pub fn of(a: &str, b: &str, typing: &TypingArgs) -> Result<Factors, InputError> {
+        let (type_a, type_b) = (dtype("type-a", &typing.type_a)?, dtype("type-b", &typing.type_b)?);
+        let a = files::read(a)?.typed(type_a, "--type-a")?;
+        let b = files::read(b)?.typed(type_b, "--type-b")?;
+        let batched = a.shape.len() == 3 || b.shape.len() == 3;
+        Ok(Factors { a: a.matrices("A")?, b: b.matrices("B")?, batched })
+    }
+
+    /// Refuses factors that no product has.
+    pub fn check(&self) -> Result<(), InputError> {
+        let ([batch_a, _, k], [batch_b, rows, _]) = (self.a.extents, self.b.extents);
+        if k != rows {
+            return Err(InputError::Contraction { a: k, b: rows });
+        }
+        if batch_a != batch_b && batch_a != 1 && batch_b != 1 {
+            return Err(InputError::Batch { a: batch_a, b: batch_b });
+        }
+        Ok(())
+    }
+
+    /// Batch entries, rows and columns of D.
+    pub fn extents(&self) -> [usize; 3] {
+        let ([batch_a, m, _], [batch_b, _, n]) = (self.a.extents, self.b.extents);
+        [if batch_a == 1 { batch_b } else { batch_a }, m, n]
+    }
+}
+
+/// What a description needs to know of a factor.
+pub fn operand(matrices: &Matrices) -> Operand {
+    Operand { dtype: matrices.dtype, order: order(matrices.order) }
+}
+
+/// Extents in a message.
+pub fn shown([batch, rows, cols]: [usize; 3]) -> String {
+    if batch == 1 { format!("{rows} x {cols}") } else { format!("{batch} x {rows} x {cols}") }
+}
+
+/// How kernels speak of an order.
+pub fn order(order: Order) -> spec::Order {
+    match order {
+        Order::RowMajor => spec::Order::Row,
+        Order::ColumnMajor => spec::Order::Column,
+    }
+}
+
+/// How tensors speak of an order.
+pub fn memory_order(order: spec::Order) -> Order {
+    match order {
+        spec::Order::Row => Order::RowMajor,
+        spec::Order::Column => Order::ColumnMajor,
+    }
+}
+
+/// An epilogue with what its leaves read.
+pub struct Epilogue {
+    /// The tree.
+    pub tree: &'static Node,
+    values: Vec<Value>,
+}
+
+/// One argument, in the order of reading. A name that is read twice is held once.
+struct Value {
+    name: String,
+    holds: Rc<Holds>,
+}
+
+enum Holds {
+    Number(f64),
+    Matrices(Matrices),
+}
+
+/// What the options say of names.
+struct Named {
+    arrays: BTreeMap<String, TypedArray>,
+    scalars: BTreeMap<String, f64>,
+}
+
+impl Epilogue {
+    /// Reads the expression, and the files and scalars that it names.
+    pub fn read(kernel: &KernelArgs, typing: &TypingArgs) -> Result<Epilogue, InputError> {
+        let mut named = Named { arrays: arrays(kernel)?, scalars: scalars(kernel)? };
+        let text = match (&kernel.epilogue, &typing.c) {
+            (Some(text), _) => text.as_str(),
+            (None, Some(_)) => "d = acc + source(c)",
+            (None, None) => "d = acc",
+        };
+        if let Some(path) = &typing.c {
+            let c = files::read(path)?.typed(dtype("type-c", &typing.type_c)?, "--type-c")?;
+            if named.arrays.insert("c".into(), c).is_some() {
+                return Err(InputError::Twice { name: "c".into() });
+            }
+        }
+        if let Some(name) = named.arrays.keys().find(|name| named.scalars.contains_key(*name)) {
+            return Err(InputError::Twice { name: name.clone() });
+        }
+        let parsed = parse::expression(text, &named).map_err(InputError::Epilogue)?;
+        let epilogue = named.bind(parsed)?;
+        let read = |name: &String| epilogue.values.iter().any(|value| value.name == *name);
+        match named.arrays.keys().chain(named.scalars.keys()).find(|name| !read(name)) {
+            Some(unread) => Err(InputError::Unread { name: unread.clone(), epilogue: text.to_owned() }),
+            None => Ok(epilogue),
+        }
+    }
+
+    /// Refuses operands that do not fit D, by their names, which a kernel does not know.
+    pub fn check(&self, [batch, m, n]: [usize; 3]) -> Result<(), InputError> {
+        for (leaf, value) in leaves(self.tree).into_iter().zip(&self.values) {
+            let Holds::Matrices(Matrices { extents, .. }) = &*value.holds else { continue };
+            let (rows, cols) = match leaf {
+                Node::LoadRow(_) => (1, n),
+                Node::LoadColumn(_) => (m, 1),
+                _ => (m, n),
+            };
+            if extents[1..] != [rows, cols] || (extents[0] != batch && extents[0] != 1) {
+                let what = format!("`{}`", value.name);
+                return Err(InputError::Shape { what, given: shown(*extents), needed: shown([batch, rows, cols]) });
+            }
+        }
+        Ok(())
+    }
+
+    /// How C lies in memory, if it is read.
+    pub fn order_c(&self) -> Option<spec::Order> {
+        leaves(self.tree).into_iter().zip(&self.values).find_map(|(leaf, value)| match (leaf, &*value.holds) {
+            (Node::LoadSource(_), Holds::Matrices(c)) => Some(order(c.order)),
+            _ => None,
+        })
+    }
+
+    /// The arguments on the host.
+    pub fn on_host(&self) -> anyhow::Result<Tensors> {
+        let mut tensors = Vec::new();
+        for value in &self.values {
+            tensors.push(match &*value.holds {
+                Holds::Number(x) => Argument::Number(*x),
+                Holds::Matrices(matrices) => Argument::Tensor(matrix::on_host(matrices)?),
+            });
+        }
+        Ok(Tensors { tensors })
+    }
+
+    /// The arguments as the reference reads them.
+    pub fn leaves(&self) -> Vec<Leaf> {
+        let leaf = |value: &Value| match &*value.holds {
+            Holds::Number(x) => Leaf::Number(*x),
+            Holds::Matrices(matrices) => Leaf::Values(Dense::of(matrices)),
+        };
+        self.values.iter().map(leaf).collect()
+    }
+}
+
+impl Names for Named {
+    fn kind(&self, name: &str) -> Option<NameKind> {
+        let array = self.arrays.get(name).map(|array| NameKind::Operand(array.dtype));
+        array.or_else(|| self.scalars.get(name).map(|_| NameKind::Scalar(ScalarKind::Host)))
+    }
+    fn all(&self) -> Vec<String> {
+        self.arrays.keys().chain(self.scalars.keys()).cloned().collect()
+    }
+}
+
+impl Named {
+    /// Gives each argument of a tree what its leaf reads.
+    fn bind(&self, parsed: Parsed) -> Result<Epilogue, InputError> {
+        let mut values: Vec<Value> = Vec::new();
+        let leaves = leaves(parsed.node);
+        for (i, (argument, leaf)) in parsed.arguments.into_iter().zip(&leaves).enumerate() {
+            let (name, holds) = match argument {
+                parse::Argument::Number(x) => (x.to_string(), Rc::new(Holds::Number(x))),
+                parse::Argument::Unnamed => return Err(InputError::Unnamed { leaf: leaf.to_string() }),
+                parse::Argument::Named(name) => {
+                    let known = values.iter().zip(&leaves).find(|(value, other)| value.name == name && *other == leaf);
+                    let holds = match known {
+                        Some((value, _)) => value.holds.clone(),
+                        None => Rc::new(self.holds(&name, leaf)?),
+                    };
+                    (name, holds)
+                }
+            };
+            debug_assert_eq!(values.len(), i);
+            values.push(Value { name, holds });
+        }
+        Ok(Epilogue { tree: parsed.node, values })
+    }
+
+    fn holds(&self, name: &str, leaf: &Node) -> Result<Holds, InputError> {
+        let Some(array) = self.arrays.get(name) else {
+            return Ok(Holds::Number(self.scalars.get(name).copied().unwrap_or(f64::NAN)));
+        };
+        let matrices = match leaf {
+            Node::LoadRow(_) if array.shape.len() < 3 => array.clone().vector(&format!("the row `{name}`"), true),
+            Node::LoadColumn(_) if array.shape.len() < 3 => {
+                array.clone().vector(&format!("the column `{name}`"), false)
+            }
+            _ => array.clone().matrices(&format!("`{name}`")),
+        };
+        matrices.map(Holds::Matrices)
+    }
+}
+
+/// The leaves that read an argument, in the order of reading.
+fn leaves(node: &Node) -> Vec<Node> {
+    match node {
+        Node::LoadSource(_) | Node::LoadScalar(_) | Node::LoadRow(_) | Node::LoadColumn(_) | Node::LoadTile(_) => {
+            vec![*node]
+        }
+        _ => node.children().into_iter().flatten().flat_map(leaves).collect(),
+    }
+}
+
+/// Arguments in the memory of a device.
+pub struct Tensors {
+    tensors: Vec<Argument>,
+}
+
+enum Argument {
+    Number(f64),
+    Tensor(Box<dyn Matrix>),
+}
+
+impl Tensors {
+    /// The same on the stream's device.
+    pub fn to_device(&self, stream: &Stream) -> Result<Tensors, TensorError> {
+        let moved = |argument: &Argument| match argument {
+            Argument::Number(x) => Ok(Argument::Number(*x)),
+            Argument::Tensor(tensor) => tensor.to_device(stream).map(Argument::Tensor),
+        };
+        Ok(Tensors { tensors: self.tensors.iter().map(moved).collect::<Result<_, _>>()? })
+    }
+
+    /// As a call takes them.
+    pub fn args(&self) -> Args<'_> {
+        let mut args = Args::new();
+        for argument in &self.tensors {
+            args.push(match argument {
+                Argument::Number(x) => Arg::Number(*x),
+                Argument::Tensor(tensor) => Arg::Read(tensor.raw()),
+            });
+        }
+        args
+    }
+
+    /// The least alignment of an M x N operand; 16 bytes without one.
+    pub fn alignment(&self, tree: &Node) -> usize {
+        let widths =
+            leaves(tree).into_iter().zip(&self.tensors).filter_map(|(leaf, argument)| match (leaf, argument) {
+                (Node::LoadSource(_) | Node::LoadTile(_), Argument::Tensor(tensor)) => Some(tensor.raw().alignment()),
+                _ => None,
+            });
+        widths.fold(16, usize::min)
+    }
+}
+
+/// `--bind` with `--bind-type`.
+fn arrays(kernel: &KernelArgs) -> Result<BTreeMap<String, TypedArray>, InputError> {
+    let mut types = BTreeMap::new();
+    for text in &kernel.bind_type {
+        let (name, given) = pair("bind-type", text, "TYPE", "--bind-type bias=bf16")?;
+        if let Some(wanted) = dtype("bind-type", &Some(given.to_owned()))?
+            && types.insert(name, wanted).is_some()
+        {
+            return Err(InputError::Twice { name: name.to_owned() });
+        }
+    }
+    let mut arrays = BTreeMap::new();
+    for text in &kernel.bind {
+        let (name, file) = pair("bind", text, "FILE", "--bind bias=bias.npy")?;
+        let array = files::read(file)?.typed(types.remove(name), &format!("--bind-type {name}=TYPE"))?;
+        if arrays.insert(name.to_owned(), array).is_some() {
+            return Err(InputError::Twice { name: name.to_owned() });
+        }
+    }
+    match types.into_keys().next() {
+        Some(name) => Err(InputError::NoBind { name: name.to_owned() }),
+        None => Ok(arrays),
+    }
+}
+
+/// `--scalar`.
+fn scalars(kernel: &KernelArgs) -> Result<BTreeMap<String, f64>, InputError> {
+    let mut scalars = BTreeMap::new();
+    for text in &kernel.scalar {
+        let (name, given) = pair("scalar", text, "VALUE", "--scalar alpha=0.5")?;
+        let value: f64 =
+            given.trim().parse().map_err(|_| InputError::Scalar { name: name.to_owned(), given: given.to_owned() })?;
+        if scalars.insert(name.to_owned(), value).is_some() {
+            return Err(InputError::Twice { name: name.to_owned() });
+        }
+    }
+    Ok(scalars)
+}

@@ -1,0 +1,85 @@
+//! One product: files in, a kernel, and the result in host memory.
+
+use crate::args::{KernelArgs, OperandArgs};
+use crate::matrix::{self, Matrix};
+use crate::operands::{Epilogue, Factors, memory_order, operand, order};
+use crate::request::{Kernel, Place};
+use std::time::{Duration, Instant};
+use warpwright::builder::auto::{self, OperandFacts};
+use warpwright::spec::{self, CopyWidths};
+use warpwright::{Alignment, AnyGemm, CallArgs, Device, KernelPlan, Mnk, Problem, Strided};
+
+/// What was multiplied, by what, and the result.
+pub struct Product {
+    /// A and B.
+    pub factors: Factors,
+    /// The epilogue.
+    pub epilogue: Epilogue,
+    /// Where it ran.
+    pub device: Device,
+    /// The kernel.
+    pub plan: KernelPlan,
+    /// The result, on the host.
+    pub d: Box<dyn Matrix>,
+    /// How long the call took, planning and compilation included.
+    pub took: Duration,
+}
+
+/// Multiplies.
+pub fn multiply(operands: &OperandArgs, args: &KernelArgs, place: Option<&str>) -> anyhow::Result<Product> {
+    let kernel = Kernel::of(args)?;
+    let place = Place::of(place)?;
+    let factors = Factors::read(operands)?;
+    factors.check()?;
+    let epilogue = Epilogue::read(args, &operands.typing)?;
+    epilogue.check(factors.extents())?;
+    let device = place.open()?;
+    let stream = device.default_stream()?;
+    let desc = kernel.desc(device.info(), operand(&factors.a), operand(&factors.b), epilogue.tree);
+    let gemm = AnyGemm::new(&desc, &device)?;
+
+    let placed = |host: Box<dyn Matrix>| if device.is_host() { Ok(host) } else { host.to_device(&stream) };
+    let a = placed(matrix::on_host(&factors.a)?)?;
+    let b = placed(matrix::on_host(&factors.b)?)?;
+    let mut tensors = epilogue.on_host()?;
+    if !device.is_host() {
+        tensors = tensors.to_device(&stream)?;
+    }
+    let arguments = tensors.args();
+    let [batch, m, n] = factors.extents();
+    let order_d = memory_order(gemm.spec().order_d.unwrap_or(spec::Order::Row));
+    let mut d = matrix::zeros_on(desc.d, Strided::dense_batch(batch, m, n, order_d), &stream)?;
+
+    let problem = problem(Mnk { m, n, k: factors.a.extents[2] }, batch).aligned(Alignment {
+        a: a.raw().alignment(),
+        b: b.raw().alignment(),
+        c: tensors.alignment(epilogue.tree),
+        d: d.raw().alignment(),
+    });
+    let call = CallArgs { epilogue: arguments, ..CallArgs::default() };
+    let started = Instant::now();
+    gemm.run_raw(&stream, a.raw(), b.raw(), d.raw_mut()?, call)?;
+    stream.synchronize()?;
+    let took = started.elapsed();
+    let facts = facts(&factors, &problem, order(order_d), epilogue.order_c());
+    let plan = auto::resolve(gemm.spec(), device.info(), &problem, &facts)?;
+    let d = d.to_host(&stream)?;
+    Ok(Product { factors, epilogue, device, plan, d, took })
+}
+
+/// One product, or a batch.
+pub fn problem(Mnk { m, n, k }: Mnk, batch: usize) -> Problem {
+    if batch == 1 { Problem::dense(m, n, k) } else { Problem::batched(m, n, k, batch) }
+}
+
+fn facts(factors: &Factors, problem: &Problem, order_d: spec::Order, order_c: Option<spec::Order>) -> OperandFacts {
+    let Alignment { a, b, c, d } = problem.alignment;
+    let [a, b, c, d] = [a, b, c, d].map(|bytes| bytes.clamp(1, 16));
+    OperandFacts {
+        order_a: order(factors.a.order),
+        order_b: order(factors.b.order),
+        order_c: order_c.unwrap_or(order_d),
+        order_d,
+        widths: CopyWidths { a, b, c, d },
+    }
+}

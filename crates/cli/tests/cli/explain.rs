@@ -1,0 +1,104 @@
+//! Devices, plans and what they generate, through the built command.
+
+use crate::common::{Folder, f32s, npy};
+
+#[test]
+fn devices_name_the_host_and_say_why_cuda_is_missing() {
+    let folder = Folder::new();
+    let json = folder.ok("devices --json").json();
+    assert_eq!(json["devices"][0]["device"], "host");
+    assert_eq!(json["devices"][0]["tags"], serde_json::json!(["sm75", "sm80", "sm89", "sm90", "sm100"]));
+    let cuda = json["devices"].as_array().unwrap().len() > 1;
+    let why = json["unavailable"].as_array().unwrap();
+    assert!(cuda || why.len() == 1, "{json}");
+    if !cuda {
+        let why = why[0].as_str().unwrap();
+        assert!(["install", "check", "NVRTC"].iter().any(|remedy| why.contains(remedy)), "{why}");
+        assert!(folder.ok("devices").stdout.contains(why));
+    }
+}
+
+#[test]
+fn plans_are_explained_for_devices_that_are_not_there() {
+    let folder = Folder::new();
+    for (preset, tag, name) in [("t4", "sm75", "Tesla T4"), ("a100", "sm80", "A100"), ("l40s", "sm89", "L40S")] {
+        let call = format!("plan --shape 4096x2048x1024 --type-a f16 --device-preset {preset}");
+        if preset == "t4" {
+            // Its device code does not exist yet, and the plan says so.
+            let outcome = folder.run(&call);
+            if outcome.code == Some(2) {
+                assert!(
+                    outcome.stderr.contains("has device code on Sm75 yet")
+                        || outcome.stderr.contains("no device code yet"),
+                    "{}",
+                    outcome.stderr
+                );
+                continue;
+            }
+        }
+        let json = folder.ok(&format!("{call} --json")).json();
+        assert_eq!((json["arch"].as_str(), json["problem"]["m"].as_u64()), (Some(tag), Some(4096)));
+        assert!(json["device"].as_str().unwrap().contains(name), "{json}");
+        let tiles = json["tiles"].as_u64().unwrap();
+        let [m, n] = [0, 1].map(|i| json["tile"][i].as_u64().unwrap());
+        assert_eq!(tiles, 4096u64.div_ceil(m) * 2048u64.div_ceil(n));
+        let text = folder.ok(&call).stdout;
+        assert!(
+            text.contains("waves") && text.contains("predicted") && text.contains(json["kernel"].as_str().unwrap()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn an_auto_schedule_names_its_substitute() {
+    let text = Folder::new().ok("plan --shape 4096x4096x4096 --type-a bf16 --device-preset h200").stdout;
+    assert!(text.contains("Sm90") && text.contains("instead of Wgmma, whose device code does not exist yet"), "{text}");
+}
+
+#[test]
+fn plans_follow_files_and_options() {
+    let folder = Folder::new();
+    folder.write("a.npy", &npy("<f4", true, &[64, 30], &f32s(&[0.0; 64 * 30])));
+    folder.write("b.npy", &npy("<f4", false, &[30, 48], &f32s(&[0.0; 30 * 48])));
+    let json = folder
+        .ok("plan --a a.npy --b b.npy --type-a f16 --type-b f16 --device host --tile 32x64x32 --stages 3 --order-d column --json")
+        .json();
+    assert_eq!(json["problem"], serde_json::json!({"m": 64, "n": 48, "k": 30, "batch": 1}));
+    assert_eq!((json["stages"].as_u64(), json["types"]["a"].as_str()), (Some(3), Some("f16")));
+    assert_eq!(json["transposed"], true);
+}
+
+#[test]
+fn cuda_is_emitted_for_a_device_that_is_not_there() {
+    let folder = Folder::new();
+    let call = "emit --shape 1024x1024x1024 --type-a f16 --device-preset a100 --epilogue relu(2*acc)";
+    let text = folder.ok(&format!("{call} --as cuda")).stdout;
+    assert!(text.contains("__global__") && !text.contains("#include"), "{text}");
+    assert_eq!(text, folder.ok(&format!("{call} --as cuda")).stdout, "the source is deterministic");
+    folder.ok(&format!("{call} --as cuda --out kernel.cu"));
+    assert_eq!(std::fs::read_to_string(folder.path("kernel.cu")).unwrap(), text);
+    let json = folder.ok(&format!("{call} --as cuda --json")).json();
+    assert_eq!((json["target"].as_str(), json["text"].as_str()), (Some("sm_80"), Some(text.as_str())));
+}
+
+#[test]
+fn machine_code_is_emitted_where_nvrtc_is() {
+    let folder = Folder::new();
+    let call = "emit --shape 1024x1024x1024 --type-a f16 --device-preset a100";
+    let ptx = folder.run(&format!("{call} --as ptx"));
+    if ptx.code == Some(2) {
+        assert!(ptx.stderr.starts_with("warpwright: NVRTC, which compiles kernels, "), "{}", ptx.stderr);
+        assert!(ptx.stderr.contains("install the CUDA toolkit"), "{}", ptx.stderr);
+        eprintln!("skipped: there is no NVRTC here");
+        return;
+    }
+    assert!(ptx.stdout.contains(".target sm_80") && ptx.stdout.contains("mma.sync"), "{}", ptx.stderr);
+    folder.ok(&format!("{call} --as cubin --out kernel.cubin"));
+    assert!(std::fs::read(folder.path("kernel.cubin")).unwrap().starts_with(b"\x7fELF"));
+    let sass = folder.run(&format!("{call} --as sass"));
+    match sass.code {
+        Some(0) => assert!(sass.stdout.contains("HMMA.16816") && sass.stdout.contains("LDGSTS"), "{}", sass.stdout),
+        _ => assert!(sass.stderr.contains("WARPWRIGHT_NVDISASM"), "{}", sass.stderr),
+    }
+}

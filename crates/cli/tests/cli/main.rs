@@ -1,0 +1,6 @@
+//! The built command, seen from outside.
+
+mod common;
+mod explain;
+mod products;
+mod wrong_calls;
