@@ -10,7 +10,12 @@ use warpwright_spec::*;
 ///
 /// # Errors
 /// What cannot be planned, with the value, the rule and the remedy.
-pub fn resolve(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &OperandFacts) -> Result<KernelPlan, PlanError> {
+pub fn resolve(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+) -> Result<KernelPlan, PlanError> {
     check(spec)?;
     device.check_tag(spec.arch)?;
     let mut spec = *spec;
@@ -26,7 +31,8 @@ pub fn resolve(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &Oper
     }
     let substitute = resolve_schedule(&mut spec, device)?;
     if matches!(spec.scheduler, SchedulerId::AUTO) {
-        spec.scheduler = if problem.kind() == ProblemKind::Grouped { SchedulerId::GROUPED } else { SchedulerId::PERSISTENT };
+        spec.scheduler =
+            if problem.kind() == ProblemKind::Grouped { SchedulerId::GROUPED } else { SchedulerId::PERSISTENT };
     }
     if !device.is_host() {
         if spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler) {
@@ -69,8 +75,9 @@ fn resolve_schedule(spec: &mut Spec, device: &DeviceInfo) -> Result<Option<Subst
             InstructionId::TCGEN05 => ScheduleId::ONE_SM,
             _ => ScheduleId::MULTISTAGE,
         };
-        // Rows of a small fixed tile do not feed two warp groups.
-        if matches!(principal, InstructionId::WGMMA) && spec.tile.is_some_and(|t| t.m < 128) {
+        // Rows of a small fixed tile do not feed two warp groups, and a scheduler of one tile a block no persistent kernel.
+        let small = spec.tile.is_some_and(|t| t.m < 128);
+        if matches!(principal, InstructionId::WGMMA) && (small || !feeds(spec.scheduler, spec.schedule)) {
             spec.schedule = ScheduleId::WARP_SPECIALIZED;
         }
     }
