@@ -71,10 +71,10 @@ const fn reads_matrix(node: &Node) -> bool {
     let children = node.children();
     let mut i = 0;
     while i < children.len() {
-        if let Some(child) = children[i] {
-            if reads_matrix(child) {
-                return true;
-            }
+        if let Some(child) = children[i]
+            && reads_matrix(child)
+        {
+            return true;
         }
         i += 1;
     }
