@@ -1,4 +1,4 @@
-// Persistent scheduler: CTA c takes tiles c, c + gridDim.x, … of one linear order over all batches.
+// Persistent scheduler: CTA c takes tiles c, c + gridDim.x, … of one linear order over all groups.
 //
 // The order walks bands of `band` tiles: along N a band is that many rows of tiles, visited column by column, so that the
 // tiles in flight at one time form a block, and share operands in L2. Along M rows and columns change places.
@@ -27,7 +27,7 @@ struct PersistentScheduler {
         const unsigned plane = arg.tiles_m * arg.tiles_n;
         const unsigned along = arg.along_m ? arg.tiles_m : arg.tiles_n;
         const unsigned across = arg.along_m ? arg.tiles_n : arg.tiles_m;
-        w.batch = i / plane;
+        w.group = i / plane;
         const unsigned in_plane = i % plane;
         const unsigned band = in_plane / (arg.band * along);
         const unsigned in_band = in_plane % (arg.band * along);
@@ -38,6 +38,7 @@ struct PersistentScheduler {
         w.tile_n = arg.along_m ? lane : position;
         w.k_count = arg.k_tiles;
         w.last = true;
+        w.whole = true;
         return w;
     }
 };

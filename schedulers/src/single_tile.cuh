@@ -1,16 +1,20 @@
-// Single-tile scheduler: the grid is (tiles along M, tiles along N, batches) and every CTA computes its own tile.
+// Single-tile scheduler: every CTA computes one tile, and M runs fastest.
 struct SingleTileScheduler {
     const SchedulerArg& arg;
 
     __device__ __forceinline__ explicit SingleTileScheduler(const SchedulerArg& a) : arg(a) {}
 
+    // The grid is one-dimensional, because its other dimensions end at 65,535.
     __device__ __forceinline__ Work first() const {
+        const unsigned plane = arg.tiles_m * arg.tiles_n;
+        const unsigned in_plane = blockIdx.x % plane;
         Work w = {};
-        w.tile_m = blockIdx.x;
-        w.tile_n = blockIdx.y;
-        w.batch = blockIdx.z;
+        w.tile_m = in_plane % arg.tiles_m;
+        w.tile_n = in_plane / arg.tiles_m;
+        w.group = blockIdx.x / plane;
         w.k_count = arg.k_tiles;
         w.last = true;
+        w.whole = true;
         w.valid = true;
         return w;
     }

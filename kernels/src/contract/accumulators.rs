@@ -21,7 +21,7 @@ pub struct Subtile {
 /// [`subtile`](Accumulators::subtile) acquires one: it waits, if need be, until whichever role computes it has finished it. It
 /// may be acquired again (fix-up adds to it, then the epilogue reads it) until it is [`release`](Self::release)d. Who consumes
 /// it cannot tell who produced it. All subtiles together cover the tile once, in the same order for every split of a tile.
-pub trait AccumulatorSource: Accumulators {
+pub trait AccumulatorHandOver: Accumulators {
     /// Where a subtile lies.
     fn place(&self, index: usize) -> Subtile;
 

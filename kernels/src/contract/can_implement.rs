@@ -412,7 +412,7 @@ impl From<RawView<'_>> for Seen {
             bytes: v.bytes(),
             dtype: v.dtype(),
             layout: v.layout(),
-            alignment: v.alignment(),
+            alignment: alignment(&v.layout(), v.dtype(), || v.alignment()),
             space: v.space(),
         }
     }
@@ -426,7 +426,7 @@ impl Seen {
             bytes: v.bytes(),
             dtype: v.dtype(),
             layout: v.layout(),
-            alignment: v.alignment(),
+            alignment: alignment(&v.layout(), v.dtype(), || v.alignment()),
             space: v.space(),
         }
     }
@@ -464,6 +464,11 @@ impl Seen {
             && self.address < end(other)
             && other.address < end(self)
     }
+}
+
+/// A view's alignment, where its strides can be counted in bytes at all.
+fn alignment(layout: &Strided, dtype: Dtype, of: impl FnOnce() -> usize) -> usize {
+    layout.span(dtype).map_or(0, |_| of())
 }
 
 /// Whether every element has a place of its own: [`Strided::is_injective`] without its list, since this runs in every call.

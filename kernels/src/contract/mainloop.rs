@@ -1,12 +1,11 @@
 //! The contract of a mainloop, as a value.
 
-use crate::contract::accumulators::AccumulatorSource;
+use crate::contract::accumulators::{AccumulatorHandOver, Subtile};
 use crate::host::HostCall;
 use warpwright_numeric::Dtype;
 use warpwright_schedulers::Fragment;
 use warpwright_spec::{
-    AccumulatorSource as AccumulatorPlan, BaseKind, Bounded, KernelPlan, Mnk, OperandDecl, ResourcePlan, Role, Spec,
-    Work,
+    AccumulatorSource, BaseKind, Bounded, KernelPlan, Mnk, OperandDecl, ResourcePlan, Role, Spec, Work,
 };
 
 /// Most operands of a mainloop.
@@ -55,7 +54,7 @@ pub trait DynMainloop: Send + Sync + core::fmt::Debug {
     }
 
     /// Where and how it hands accumulators over.
-    fn accumulators(&self, plan: &KernelPlan) -> AccumulatorPlan {
+    fn accumulators(&self, plan: &KernelPlan) -> AccumulatorSource {
         plan.resources.accumulators
     }
 
@@ -87,7 +86,7 @@ pub trait MainloopWorker {
     /// with `k_count` 0 none are, and the accumulators are zeros.
     ///
     /// Each accumulator is summed in the order of K, promoted where the spec's scale groups end.
-    fn accumulate(&mut self, work: &Work) -> &mut dyn AccumulatorSource;
+    fn accumulate(&mut self, work: &Work) -> &mut dyn AccumulatorHandOver;
 }
 
 /// The bytes of a tile's accumulators, of which a split tile's workspace slot has as many.
@@ -137,10 +136,10 @@ impl<V: Accumulator> warpwright_schedulers::Accumulators for RowBands<V> {
     }
 }
 
-impl<V: Accumulator> AccumulatorSource for RowBands<V> {
-    fn place(&self, index: usize) -> crate::contract::Subtile {
+impl<V: Accumulator> AccumulatorHandOver for RowBands<V> {
+    fn place(&self, index: usize) -> Subtile {
         let m = index * self.rows;
         let rows = self.rows.min(self.values.len() / self.columns.max(1) - m);
-        crate::contract::Subtile { m, n: 0, rows, columns: self.columns }
+        Subtile { m, n: 0, rows, columns: self.columns }
     }
 }

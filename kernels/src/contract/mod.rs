@@ -6,7 +6,7 @@ mod can_implement;
 mod groups;
 mod mainloop;
 
-pub use accumulators::{AccumulatorSource, Subtile};
+pub use accumulators::{AccumulatorHandOver, Subtile};
 pub use arguments::*;
 pub use can_implement::{CanImplementError, can_implement};
 pub(crate) use groups::{GroupTable, Which};

@@ -3,7 +3,7 @@
 use super::call::HostCall;
 use super::mainloop;
 use crate::contract::{
-    AccumulatorSource, Arguments, CanImplementError, DynMainloop, MainloopWorker, Subtile, Which, accumulator_bytes,
+    AccumulatorHandOver, Arguments, CanImplementError, DynMainloop, MainloopWorker, Subtile, Which, accumulator_bytes,
     can_implement,
 };
 use rayon::Scope;
@@ -202,7 +202,7 @@ impl Run<'_> {
     }
 
     /// Hands the subtiles to the epilogue, if this work has the whole sum, and gives them back.
-    fn finish(&self, work: &Work, accumulators: &mut dyn AccumulatorSource, scratch: &mut Scratch) {
+    fn finish(&self, work: &Work, accumulators: &mut dyn AccumulatorHandOver, scratch: &mut Scratch) {
         for i in 0..accumulators.subtiles() {
             if work.last {
                 let place = accumulators.place(i);

@@ -23,6 +23,20 @@ unsafe impl Send for Lines {}
 // SAFETY: as above.
 unsafe impl Sync for Lines {}
 
+impl Lines {
+    /// The element at a line and step of K, widened.
+    ///
+    /// # Safety
+    /// It lies within the operand's extents.
+    pub unsafe fn at<V: Widened>(&self, line: usize, k: usize) -> V {
+        let mut out = [V::default()];
+        let index = self.first + line * self.line_stride + k * self.k_stride;
+        // SAFETY: the caller vouched for the element.
+        unsafe { V::read(self.base, self.dtype, index, 1, &mut out) };
+        out[0]
+    }
+}
+
 /// A type that operands are widened to before they are multiplied.
 pub trait Widened: Value {
     /// Reads `out.len()` elements from index `first` on, `stride` apart.

@@ -5,7 +5,7 @@ use super::microkernel::{MOST_COLUMNS, ROWS, Value, multiply};
 use super::operand::Widened;
 use super::pack::{Panels, Shared, pack};
 use crate::contract::{
-    Accumulator, AccumulatorSource, DynMainloop, GroupChange, HostMainloop, MAX_OPERANDS, MainloopWorker, RowBands,
+    Accumulator, AccumulatorHandOver, DynMainloop, GroupChange, HostMainloop, MAX_OPERANDS, MainloopWorker, RowBands,
     SCALES_A, SCALES_B, ZERO_POINTS,
 };
 use warpwright_numeric::Dtype;
@@ -266,7 +266,7 @@ struct Region {
 }
 
 impl<V: Sum> MainloopWorker for ProductWorker<'_, V> {
-    fn accumulate(&mut self, work: &Work) -> &mut dyn AccumulatorSource {
+    fn accumulate(&mut self, work: &Work) -> &mut dyn AccumulatorHandOver {
         let (call, tile) = (self.host.call, self.host.call.plan().tile);
         self.sums.values.fill(V::default());
         let all = call.extents(work.group);

@@ -11,8 +11,9 @@ use warpwright_spec::*;
 
 /// A spec with every slot filled.
 pub fn spec(arch: ArchId, a: Dtype, b: Dtype, acc: Dtype, d: Dtype, scales: ScaleSpec, tile: Mnk) -> Spec {
-    let desc = GemmDesc { b, d, scales, tile: Some(tile), ..GemmDesc::new(arch, a, acc) };
-    desc.spec().expect("a legal composition")
+    let desc = GemmDesc { b, d, scales, ..GemmDesc::new(arch, a, acc) };
+    // What a tile must be for an instruction is the device's concern: the host takes any.
+    Spec { tile: Some(tile), ..desc.spec().expect("a legal composition") }
 }
 
 /// A plan for the host: what a planner would decide, decided by the test.
@@ -26,6 +27,8 @@ pub fn plan(spec: Spec) -> KernelPlan {
         major_a: MajorId::K,
         major_b: MajorId::K,
         widths: CopyWidths { a: 1, b: 1, c: 1, d: 1 },
+        whole_a: false,
+        whole_b: false,
         order_c: Order::Row,
         raster: RasterOrder::AlongM,
         swizzle: 1,
