@@ -61,14 +61,14 @@ pub struct KernelArgs {
     #[arg(long, value_name = "NAME")]
     pub schedule: Option<String>,
     /// Depth of the pipeline through shared memory
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub stages: Option<String>,
     /// SingleTile, Persistent, StreamK, SplitK, Grouped or Auto
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
     /// What becomes of the product, as in "d = relu(alpha*acc + row(bias) + beta*source(c))".
     /// Default: "d = acc", with --c "d = acc + source(c)"
-    #[arg(long, value_name = "EXPRESSION")]
+    #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub epilogue: Option<String>,
     /// The value of a scalar of the epilogue
     #[arg(long, value_name = "NAME=VALUE")]
@@ -163,7 +163,7 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "MxNxK", conflicts_with = "a")]
     pub shape: Option<String>,
     /// How many such products. Default: 1
-    #[arg(long, value_name = "N", conflicts_with = "a")]
+    #[arg(long, value_name = "N", conflicts_with = "a", allow_hyphen_values = true)]
     pub batch: Option<String>,
     /// How A lies in memory: row or column. Default: row
     #[arg(long, value_name = "ORDER", conflicts_with = "a")]

@@ -192,13 +192,11 @@ pub enum InputError {
         names: String,
     },
     /// A number of dimensions that is no matrix.
-    #[error("{path} has {dims} dimensions ({shape:?}), but {what} has {expected}: reshape it")]
+    #[error("{path} has the shape {shape:?}, but {what} needs {expected}: reshape it")]
     Dimensions {
         /// The path.
         path: String,
-        /// How many it has.
-        dims: usize,
-        /// They.
+        /// Its dimensions.
         shape: Vec<usize>,
         /// `A`, `the row bias`.
         what: String,

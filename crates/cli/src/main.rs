@@ -2,7 +2,6 @@
 //!
 //! [`args`] is what was typed, [`request`] what it means, [`files`] and [`operands`] the matrices, and each command is one
 //! file of [`commands`]. Exit codes: 0, 1 when a result falls short, 2 when the input is bad.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that talks to the user")]
 
 mod args;
 mod commands;
@@ -11,7 +10,9 @@ mod files;
 mod matrix;
 mod operands;
 mod product;
+mod progress;
 mod reference;
+mod remedy;
 mod request;
 mod tracked;
 mod verdict;
@@ -19,6 +20,7 @@ mod verdict;
 use args::{Cli, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Every check of the command was passed.
@@ -37,7 +39,7 @@ impl log::Log for Warnings {
     }
     fn log(&self, record: &log::Record<'_>) {
         if self.enabled(record.metadata()) {
-            eprintln!("warpwright: {}: {}", record.level().as_str().to_lowercase(), record.args());
+            complain(format_args!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
         }
     }
     fn flush(&self) {}
@@ -59,28 +61,30 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::run(&args).map(|holds| if holds { DONE } else { SHORT }),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
-        eprintln!("warpwright: {error}");
+        match remedy::of(&error) {
+            Some(remedy) => complain(format_args!("{error}; {remedy}")),
+            None => complain(format_args!("{error}")),
+        }
         BAD
     }))
 }
 
-/// clap's message in one sentence; help and version go to standard output.
+/// A sentence on standard error; where nobody reads that, the exit code alone tells.
+fn complain(sentence: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "warpwright: {sentence}");
+}
+
+/// clap's message in one sentence; help and version as they are.
 fn misspelt(error: &clap::Error) -> ExitCode {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        print!("{error}");
-        return ExitCode::from(DONE);
-    }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        eprint!("{error}");
-        return ExitCode::from(BAD);
+    let help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if help || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return ExitCode::from(if help { DONE } else { BAD });
     }
     let text = error.to_string();
     let paragraph = text.split("\n\n").next().unwrap_or_default();
-    let words: Vec<&str> = paragraph.split_whitespace().collect();
-    let sentence = words.join(" ");
-    eprintln!(
-        "warpwright: {}; `warpwright help` lists the commands and their options",
-        sentence.trim_start_matches("error: ")
-    );
+    let sentence = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = sentence.trim_start_matches("error: ");
+    complain(format_args!("{sentence}; `warpwright help` lists the commands and their options"));
     ExitCode::from(BAD)
 }

@@ -85,6 +85,8 @@ pub fn memory_order(order: spec::Order) -> Order {
 
 /// An epilogue with what its leaves read.
 pub struct Epilogue {
+    /// As it was written, without line breaks.
+    pub text: String,
     /// The tree.
     pub tree: &'static Node,
     values: Vec<Value>,
@@ -126,7 +128,7 @@ impl Epilogue {
             return Err(InputError::Twice { name: name.clone() });
         }
         let parsed = parse::expression(text, &named).map_err(InputError::Epilogue)?;
-        let epilogue = named.bind(parsed)?;
+        let epilogue = named.bind(text, parsed)?;
         let read = |name: &String| epilogue.values.iter().any(|value| value.name == *name);
         match named.arrays.keys().chain(named.scalars.keys()).find(|name| !read(name)) {
             Some(unread) => Err(InputError::Unread { name: unread.clone(), epilogue: text.to_owned() }),
@@ -193,10 +195,10 @@ impl Names for Named {
 
 impl Named {
     /// Gives each argument of a tree what its leaf reads.
-    fn bind(&self, parsed: Parsed) -> Result<Epilogue, InputError> {
+    fn bind(&self, text: &str, parsed: Parsed) -> Result<Epilogue, InputError> {
         let mut values: Vec<Value> = Vec::new();
         let leaves = leaves(parsed.node);
-        for (i, (argument, leaf)) in parsed.arguments.into_iter().zip(&leaves).enumerate() {
+        for (argument, leaf) in parsed.arguments.into_iter().zip(&leaves) {
             let (name, holds) = match argument {
                 parse::Argument::Number(x) => (x.to_string(), Rc::new(Holds::Number(x))),
                 parse::Argument::Unnamed => return Err(InputError::Unnamed { leaf: leaf.to_string() }),
@@ -209,10 +211,10 @@ impl Named {
                     (name, holds)
                 }
             };
-            debug_assert_eq!(values.len(), i);
             values.push(Value { name, holds });
         }
-        Ok(Epilogue { tree: parsed.node, values })
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Ok(Epilogue { text, tree: parsed.node, values })
     }
 
     fn holds(&self, name: &str, leaf: &Node) -> Result<Holds, InputError> {

@@ -1,5 +1,6 @@
 //! Is a result right? Every element is compared; the worst one is told.
 
+use crate::progress::Progress;
 use crate::reference::{Dense, product};
 use crate::tracked::{Evaluator, Tracked, half_ulp, round};
 use serde::Serialize;
@@ -71,7 +72,9 @@ impl Verdict {
 /// Compares D with epilogue(A · B): |d − reference| ≤ the bound carried through the epilogue, plus one rounding to D's type.
 pub fn judge(a: &Dense, b: &Dense, acc: Dtype, epilogue: &Evaluator<'_>, d: &Dense, dtype: Dtype) -> Verdict {
     let none = Verdict { elements: 0, wrong: 0, worst: None };
+    let progress = Progress::new("comparing", d.extents()[0] * d.extents()[1]);
     let row = |entry: usize, row: usize, accumulators: &[Tracked]| {
+        progress.step();
         let element = |(column, &acc): (usize, &Tracked)| {
             let place = (entry, row, column);
             Verdict::of(compared(place, d.at(entry, row, column), epilogue.at(acc, place), dtype))

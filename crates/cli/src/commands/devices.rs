@@ -1,8 +1,9 @@
 //! `warpwright devices`: what runs here, and why not.
 
-use super::print_json;
+use super::{print, print_json};
 use crate::args::DevicesArgs;
 use serde::Serialize;
+use std::fmt::Write;
 use warpwright::runtime::nvrtc;
 use warpwright::{ArchId, Device, DeviceInfo};
 
@@ -37,31 +38,35 @@ struct Compiler {
 /// Lists the devices.
 pub fn run(args: &DevicesArgs) -> anyhow::Result<()> {
     let report = Report::new();
-    if args.json {
-        return print_json(&report);
-    }
-    for found in &report.devices {
-        let Found { device, name, capability, processors, memory_bytes, tags } = found;
-        match capability {
-            Some(capability) => println!(
-                "{device:<9} {name}, compute capability {capability}, {processors} SMs, {} GiB: runs {}",
-                memory_bytes >> 30,
-                tags.join(", ")
-            ),
-            None => println!("{device:<9} {name}, {processors} threads: runs {}", tags.join(", ")),
-        }
-    }
-    for why in &report.unavailable {
-        println!("{:<9} {why}", "no cuda");
-    }
-    match (&report.nvrtc.version, &report.nvrtc.unavailable) {
-        (Some(version), _) => println!("{:<9} {version}, compiles kernels", "nvrtc"),
-        (None, why) => println!("{:<9} {}", "no nvrtc", why.as_deref().unwrap_or_default()),
-    }
-    Ok(())
+    if args.json { print_json(&report) } else { Ok(print(report.text()?.as_bytes())?) }
 }
 
 impl Report {
+    fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut t = String::new();
+        for Found { device, name, capability, processors, memory_bytes, tags } in &self.devices {
+            let tags = tags.join(", ");
+            match capability {
+                Some(capability) => {
+                    let memory = memory_bytes >> 30;
+                    writeln!(
+                        t,
+                        "{device:<9} {name}, compute capability {capability}, {processors} SMs, {memory} GiB: runs {tags}"
+                    )?;
+                }
+                None => writeln!(t, "{device:<9} {name}, {processors} threads: runs {tags}")?,
+            }
+        }
+        for why in &self.unavailable {
+            writeln!(t, "{:<9} {why}", "no cuda")?;
+        }
+        match (&self.nvrtc.version, &self.nvrtc.unavailable) {
+            (Some(version), _) => writeln!(t, "{:<9} {version}, compiles kernels", "nvrtc")?,
+            (None, why) => writeln!(t, "{:<9} {}", "no nvrtc", why.as_deref().unwrap_or_default())?,
+        }
+        Ok(t)
+    }
+
     fn new() -> Report {
         let (mut devices, mut unavailable) = (Vec::new(), Vec::new());
         let mut found = Device::all();

@@ -1,7 +1,7 @@
 //! `warpwright emit`: what a plan generates.
 
 use super::plan::Planned;
-use super::print_json;
+use super::{print, print_json};
 use crate::args::EmitArgs;
 use crate::error::InputError;
 use crate::files;
@@ -78,7 +78,7 @@ pub fn run(args: &EmitArgs) -> anyhow::Result<()> {
         return print_json(&Report { kernel, target, form: form.name(), text, bytes, out });
     }
     if args.out.is_none() {
-        std::io::stdout().write_all(&contents)?;
+        print(&contents)?;
     }
     Ok(())
 }

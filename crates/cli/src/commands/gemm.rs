@@ -1,11 +1,12 @@
 //! `warpwright gemm`: a product of matrices from files.
 
-use super::{Extents, Types, print_json};
+use super::{Extents, Types, print, print_json};
 use crate::args::GemmArgs;
 use crate::error::InputError;
 use crate::files;
-use crate::product::{Product, multiply};
+use crate::product::multiply;
 use serde::Serialize;
+use std::fmt::Write;
 use std::path::Path;
 use warpwright::{Order, RawView};
 
@@ -38,41 +39,41 @@ pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
         kernel: product.plan.name(),
         problem: Extents::of(&product.factors),
         types: Types::of(&product.plan),
-        epilogue: product.epilogue.tree.to_string(),
+        epilogue: product.epilogue.text,
         seconds: product.took.as_secs_f64(),
         out: args.out.as_ref().map(|path| path.display().to_string()),
     };
-    if args.json { print_json(&report) } else { report.print(&product) }
+    if args.json { print_json(&report) } else { Ok(print(report.text(product.d.raw())?.as_bytes())?) }
 }
 
 impl Report {
-    fn print(&self, product: &Product) -> anyhow::Result<()> {
-        println!("{}, {}", self.problem, self.types);
-        println!("kernel   {} on {}", self.kernel, self.device);
-        println!("epilogue d = {}", self.epilogue);
-        println!("took     {:.3} ms, planning and compilation included", self.seconds * 1e3);
+    fn text(&self, d: RawView<'_>) -> Result<String, std::fmt::Error> {
+        let mut t = String::new();
+        writeln!(t, "{}, {}", self.problem, self.types)?;
+        writeln!(t, "kernel   {} on {}", self.kernel, self.device)?;
+        writeln!(t, "epilogue {}", self.epilogue)?;
+        writeln!(t, "took     {:.3} ms, planning and compilation included", self.seconds * 1e3)?;
         match &self.out {
-            Some(path) => println!("wrote    {path}"),
-            None => print_corner(product.d.raw()),
+            Some(path) => writeln!(t, "wrote    {path}")?,
+            None => corner(&mut t, d)?,
         }
-        Ok(())
+        Ok(t)
     }
 }
 
 /// The first rows and columns of the first matrix.
-fn print_corner(d: RawView<'_>) {
+fn corner(t: &mut String, d: RawView<'_>) -> std::fmt::Result {
     const SHOWN: usize = 4;
     let [batch, rows, cols] = d.extents();
-    if batch == 0 {
-        return;
-    }
-    for m in 0..rows.min(SHOWN) {
+    let rows_shown = if batch == 0 { 0 } else { rows.min(SHOWN) };
+    for m in 0..rows_shown {
         let row: Vec<String> = (0..cols.min(SHOWN)).map(|n| format!("{:>12}", d.decode_at(0, m, n))).collect();
-        println!("{}{}", row.join(" "), if cols > SHOWN { " ..." } else { "" });
+        writeln!(t, "{}{}", row.join(" "), if cols > SHOWN { " ..." } else { "" })?;
     }
-    if rows > SHOWN {
-        println!("{:>12}", "...");
+    if rows > rows_shown && rows_shown > 0 {
+        writeln!(t, "{:>12}", "...")?;
     }
+    Ok(())
 }
 
 /// Writes D as a .npy file: column-major matrices in Fortran order. NumPy has no batch of column-major matrices, so those

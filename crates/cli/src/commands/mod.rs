@@ -8,12 +8,23 @@ pub mod verify;
 
 use crate::operands::Factors;
 use serde::Serialize;
+use std::io::{self, Write};
 use warpwright::{Dtype, KernelPlan, Mnk};
+
+/// Prints. A reader that has seen enough, as `head` has, is no error.
+fn print(contents: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(contents).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done,
+    }
+}
 
 /// Prints a value as JSON, on one line.
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string(value)?);
-    Ok(())
+    let mut text = serde_json::to_vec(value)?;
+    text.push(b'\n');
+    Ok(print(&text)?)
 }
 
 /// The element types of a plan.

@@ -1,6 +1,6 @@
 //! `warpwright plan`: which kernel would run, and why, without running it.
 
-use super::{Extents, Types, print_json};
+use super::{Extents, Types, print, print_json};
 use crate::args::{PlanArgs, ProblemArgs};
 use crate::error::InputError;
 use crate::operands::{Epilogue, Factors, operand};
@@ -52,8 +52,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<()> {
     if args.json {
         return print_json(&planned.report(explanation));
     }
-    print!("{explanation}");
-    Ok(())
+    Ok(print(explanation.as_bytes())?)
 }
 
 impl Planned {

@@ -1,6 +1,6 @@
 //! `warpwright verify`: a result, from a kernel or from a file, against the f64 reference.
 
-use super::{Extents, print_json};
+use super::{Extents, print, print_json};
 use crate::args::VerifyArgs;
 use crate::error::InputError;
 use crate::files::{self, Matrices};
@@ -11,6 +11,7 @@ use crate::request::{Kernel, Place};
 use crate::tracked::Evaluator;
 use crate::verdict::{Verdict, Worst, judge};
 use serde::Serialize;
+use std::fmt::Write;
 use warpwright::{Dtype, RawView};
 
 #[derive(Serialize)]
@@ -33,7 +34,7 @@ pub fn run(args: &VerifyArgs) -> anyhow::Result<bool> {
     if args.json {
         print_json(&report)?;
     } else {
-        report.print();
+        print(report.text()?.as_bytes())?;
     }
     Ok(report.holds)
 }
@@ -73,21 +74,23 @@ impl Report {
         let (a, b) = (Dense::of(&factors.a), Dense::of(&factors.b));
         let verdict = judge(&a, &b, acc, &evaluator, &Dense::of(d), d.dtype);
         let problem = Extents::of(factors);
-        Report { holds: verdict.holds(), source, problem, epilogue: epilogue.tree.to_string(), verdict }
+        Report { holds: verdict.holds(), source, problem, epilogue: epilogue.text.clone(), verdict }
     }
 
-    fn print(&self) {
+    fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut t = String::new();
         let Verdict { elements, wrong, worst } = self.verdict;
-        println!("{}, d = {}", self.problem, self.epilogue);
-        println!("from     {}", self.source);
+        writeln!(t, "{}, {}", self.problem, self.epilogue)?;
+        writeln!(t, "from     {}", self.source)?;
         match self.holds {
-            true => println!("right    {elements} elements"),
-            false => println!("WRONG    {wrong} of {elements} elements"),
+            true => writeln!(t, "right    {elements} elements")?,
+            false => writeln!(t, "WRONG    {wrong} of {elements} elements")?,
         }
         if let Some(Worst { batch, row, column, value, reference, error, allowed, ratio }) = worst {
-            println!("worst    d[{batch}][{row}, {column}] = {value}, the reference is {reference}");
-            println!("         off by {error:.3e}, {ratio:.3} of the {allowed:.3e} allowed");
+            writeln!(t, "worst    d[{batch}][{row}, {column}] = {value}, the reference is {reference}")?;
+            writeln!(t, "         off by {error:.3e}, {ratio:.3} of the {allowed:.3e} allowed")?;
         }
+        Ok(t)
     }
 }
 

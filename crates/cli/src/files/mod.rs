@@ -146,11 +146,9 @@ impl TypedArray {
             [m, n] => ([1, m, n], self.fortran),
             [b, m, n] => ([b, m, n], self.fortran),
             _ => {
-                let dims = self.shape.len();
-                let expected = "2, or 3 for a batch of matrices";
+                let expected = "2 dimensions, or 3 for a batch of matrices";
                 return Err(InputError::Dimensions {
                     path: self.path,
-                    dims,
                     shape: self.shape,
                     what: what.to_owned(),
                     expected,
@@ -167,14 +165,8 @@ impl TypedArray {
     pub fn vector(self, what: &str, along_n: bool) -> Result<Matrices, InputError> {
         let long = self.shape.iter().filter(|&&extent| extent != 1).count();
         if !(1..=2).contains(&self.shape.len()) || long > 1 {
-            let (dims, expected) = (self.shape.len(), "1, or 3 for a batch of vectors");
-            return Err(InputError::Dimensions {
-                path: self.path,
-                dims,
-                shape: self.shape,
-                what: what.to_owned(),
-                expected,
-            });
+            let expected = "1 dimension, or 3 for a batch of vectors";
+            return Err(InputError::Dimensions { path: self.path, shape: self.shape, what: what.to_owned(), expected });
         }
         let len = self.shape.iter().product();
         let (extents, order) = if along_n { ([1, 1, len], Order::RowMajor) } else { ([1, len, 1], Order::ColumnMajor) };

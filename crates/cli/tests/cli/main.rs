@@ -1,4 +1,5 @@
 //! The built command, seen from outside.
+#![allow(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
 mod common;
 mod explain;

@@ -184,7 +184,7 @@ fn json_says_what_ran() {
     assert_eq!(json["types"], serde_json::json!({"a": "f32", "b": "f32", "accumulator": "f32", "d": "f32"}));
     assert_eq!(
         (json["device"].as_str(), json["out"].as_str(), json["epilogue"].as_str()),
-        (Some("CPU"), Some("d.npy"), Some("acc"))
+        (Some("CPU"), Some("d.npy"), Some("d = acc"))
     );
     assert!(json["kernel"].as_str().unwrap().contains("64x64x32"), "{json}");
     assert!(json["seconds"].as_f64().unwrap() > 0.0);
