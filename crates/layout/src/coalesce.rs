@@ -1,67 +1,20 @@
 //! Coalesce and filter: fewer modes, the same function.
 
-use crate::layout::Builder;
+use crate::layout::{Builder, Flat};
 use crate::{Cursor, Int, IntTuple, Layout, LayoutError, tri};
-
-/// Modes in reverse order while coalescing from the back.
-struct Modes {
-    shape: [Int; IntTuple::MAX_LEAVES],
-    stride: [Int; IntTuple::MAX_LEAVES],
-    len: usize,
-}
-
-impl Modes {
-    const fn finish(&self) -> Result<Layout, LayoutError> {
-        if self.len == 1 {
-            return if self.shape[0].is(1) { Ok(Layout::UNIT) } else { Layout::of(self.shape[0], self.stride[0]) };
-        }
-        let mut b = Builder::new();
-        b.open();
-        let mut i = self.len;
-        while i > 0 {
-            i -= 1;
-            b.leaf(self.shape[i], self.stride[i]);
-        }
-        b.close();
-        b.finish()
-    }
-}
 
 impl Layout {
     /// The leaves `from..to`, merged. `beyond` keeps the function outside the domain too: a last static extent of 1 counts
     /// as an extent that never ends (CuTe's `coalesce_x`).
-    const fn coalesce_leaves(&self, from: usize, to: usize, beyond: bool) -> Result<Self, LayoutError> {
-        if from == to {
-            return Ok(Self::UNIT);
+    pub(crate) const fn coalesce_leaves(&self, from: usize, to: usize, beyond: bool) -> Result<Self, LayoutError> {
+        let (mut flat, mut i) = (Flat::new(), from);
+        while i < to {
+            let s = self.shape.get(i);
+            let s = if beyond && i + 1 == to && s.is(1) { Int::Static(2) } else { s };
+            flat.push(s, self.stride.get(i));
+            i += 1;
         }
-        let mut m =
-            Modes { shape: [Int::ONE; IntTuple::MAX_LEAVES], stride: [Int::ZERO; IntTuple::MAX_LEAVES], len: 1 };
-        let last = self.shape.get(to - 1);
-        m.shape[0] = if beyond && last.is(1) { Int::Static(2) } else { last };
-        m.stride[0] = self.stride.get(to - 1);
-        let mut i = to - 1;
-        while i > from {
-            i -= 1;
-            let (s, d, front) = (self.shape.get(i), self.stride.get(i), m.len - 1);
-            let step = s.mul(d);
-            if s.is(1) {
-                continue;
-            }
-            if m.len == 1 && m.shape[0].is(1) {
-                (m.shape[0], m.stride[0]) = (s, d);
-            } else if m.shape[front].is_static()
-                && step.is_static()
-                && m.stride[front].is_static()
-                && step.value() == m.stride[front].value()
-            {
-                m.shape[front] = s.mul(m.shape[front]);
-                m.stride[front] = d;
-            } else {
-                (m.shape[m.len], m.stride[m.len]) = (s, d);
-                m.len += 1;
-            }
-        }
-        m.finish()
+        flat.finish()
     }
 
     /// The simplest layout of depth at most 1 that agrees with this one on its domain.
@@ -70,11 +23,6 @@ impl Layout {
     /// None for a layout that exists; the type is shared with the operations that call it.
     pub const fn coalesce(&self) -> Result<Self, LayoutError> {
         self.coalesce_leaves(0, self.shape.leaves(), false)
-    }
-
-    /// As [`coalesce`](Self::coalesce), and equal beyond the domain as well.
-    pub(crate) const fn coalesce_beyond(&self) -> Result<Self, LayoutError> {
-        self.coalesce_leaves(0, self.shape.leaves(), true)
     }
 
     /// Coalesces at the integers of `profile`: `(1,1)` keeps two modes and coalesces each. The profile's values do not
@@ -131,6 +79,14 @@ impl Layout {
     /// # Errors
     /// As [`coalesce`](Self::coalesce).
     pub const fn filter(&self) -> Result<Self, LayoutError> {
-        self.filter_zeros().coalesce()
+        let (mut flat, mut i) = (Flat::new(), 0);
+        while i < self.shape.leaves() {
+            let d = self.stride.get(i);
+            if !d.is(0) {
+                flat.push(self.shape.get(i), d);
+            }
+            i += 1;
+        }
+        flat.finish()
     }
 }

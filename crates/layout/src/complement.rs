@@ -1,6 +1,6 @@
 //! Complement: the offsets that a layout leaves out.
 
-use crate::layout::Builder;
+use crate::layout::Flat;
 use crate::{Int, IntTuple, Layout, LayoutError, tri};
 
 /// The shape with neighbours of the same kind (static or dynamic) multiplied together.
@@ -67,8 +67,7 @@ impl Layout {
         }
         let n = self.shape.leaves();
         let mut used = [false; IntTuple::MAX_LEAVES];
-        let mut out = Builder::new();
-        out.open();
+        let mut out = Flat::new();
         let (mut done, mut current) = (0, Int::ONE);
         while done < n {
             let (mut least, mut i) = (n, 0);
@@ -88,14 +87,21 @@ impl Layout {
             if gap.value() < 1 {
                 return Err(LayoutError::NotInjective { stride });
             }
-            out.leaf(gap, current);
+            out.push(gap, current);
             current = stride.mul(self.shape.get(least));
             done += 1;
         }
+        if !cotarget.is_tuple() {
+            out.push(cotarget.get(0).ceil_div(current), current);
+            return out.finish();
+        }
         let rest = coalesce_shape(&ceil_div_shape(cotarget, current));
-        let rest = tri!(Self::compact(rest, current, false));
-        out.modes(&rest);
-        out.close();
-        tri!(out.finish()).coalesce()
+        let mut i = 0;
+        while i < rest.leaves() {
+            out.push(rest.get(i), current);
+            current = current.mul(rest.get(i));
+            i += 1;
+        }
+        out.finish()
     }
 }

@@ -1,7 +1,7 @@
 //! Divides: a layout split into tiles and the rest.
 
 use crate::layout::Builder;
-use crate::{Cursor, IntTuple, Layout, LayoutError, Tiler, tri};
+use crate::{Cursor, Layout, LayoutError, Tiler, tri};
 
 impl Layout {
     /// `((tile),(rest))` in each tiled mode: composition with the tile and its complement.
@@ -9,39 +9,54 @@ impl Layout {
     /// # Errors
     /// As [`compose`](Self::compose) and [`complement`](Self::complement); [`LayoutError::TooManyModes`].
     pub const fn logical_divide(&self, tiler: &Tiler<'_>) -> Result<Self, LayoutError> {
+        let mut out = Builder::new();
+        tri!(self.divide_at(Cursor::START, tiler, &mut out));
+        out.finish()
+    }
+
+    const fn divide_at(&self, at: Cursor, tiler: &Tiler<'_>, out: &mut Builder) -> Result<(), LayoutError> {
         match tiler {
-            Tiler::Keep => Ok(*self),
-            Tiler::Size(n) => {
-                let tile = tri!(Self::column_major(IntTuple::leaf(*n)));
-                self.divide_by(&tile)
+            Tiler::Keep => {
+                out.subtree(self, at);
+                Ok(())
             }
-            Tiler::Layout(tile) => self.divide_by(tile),
+            Tiler::Size(n) => self.divide_by(at, &tri!(Self::contiguous(*n)), out),
+            Tiler::Layout(tile) => self.divide_by(at, tile, out),
             Tiler::ByMode(modes) => {
-                let rank = self.rank();
+                let rank = self.shape.rank_at(at);
                 if modes.len() > rank {
                     return Err(LayoutError::TooManyModes { operation: "logical_divide", given: modes.len(), rank });
                 }
-                let mut out = Builder::new();
                 out.open();
-                let mut i = 0;
+                let (mut i, mut child) = (0, self.shape.child_at(at, 0));
                 while i < rank {
                     if i < modes.len() {
-                        let mode = tri!(self.mode(i).logical_divide(&modes[i]));
-                        out.subtree(&mode, Cursor::START);
+                        tri!(self.divide_at(child, &modes[i], out));
                     } else {
-                        out.mode(self, i);
+                        out.subtree(self, child);
                     }
+                    child = self.shape.skip(child);
                     i += 1;
                 }
                 out.close();
-                out.finish()
+                Ok(())
             }
         }
     }
 
-    const fn divide_by(&self, tile: &Self) -> Result<Self, LayoutError> {
-        let rest = tri!(tile.complement(&tri!(self.coalesce()).shape));
-        self.compose_ragged(&tri!(Self::concat(&[*tile, rest])))
+    const fn divide_by(&self, at: Cursor, tile: &Self, out: &mut Builder) -> Result<(), LayoutError> {
+        let end = self.shape.skip(at).leaf;
+        let whole = tri!(self.coalesce_leaves(at.leaf, end, false));
+        let rest = tri!(tile.complement(&whole.shape));
+        out.open();
+        if self.shape.get(end - 1).is(1) {
+            let beyond = tri!(self.coalesce_leaves(at.leaf, end, true));
+            tri!(beyond.compose_ragged(&[tile, &rest], out));
+        } else {
+            tri!(whole.compose_ragged(&[tile, &rest], out));
+        }
+        out.close();
+        Ok(())
     }
 
     /// `((tile modes),(rest modes))`.
@@ -71,33 +86,46 @@ impl Layout {
 
     /// Gathers the pairs at the tiler's terminals: `((A,a),((B,b),(C,c)),d)` becomes `((A,(B,C)),(a,(b,c),d))`.
     pub(crate) const fn tile_unzip(&self, tiler: &Tiler<'_>) -> Result<Self, LayoutError> {
+        let mut out = Builder::new();
+        out.open();
+        tri!(self.unzip_half(Cursor::START, tiler, 0, &mut out));
+        tri!(self.unzip_half(Cursor::START, tiler, 1, &mut out));
+        out.close();
+        out.finish()
+    }
+
+    /// Writes the first or second modes of the pairs at the tiler's terminals.
+    const fn unzip_half(
+        &self,
+        at: Cursor,
+        tiler: &Tiler<'_>,
+        half: usize,
+        out: &mut Builder,
+    ) -> Result<(), LayoutError> {
+        let rank = self.shape.rank_at(at);
         let Tiler::ByMode(modes) = tiler else {
-            return if self.shape.is_tuple() && self.rank() == 2 {
-                Ok(*self)
-            } else {
-                Err(LayoutError::Rank { operation: "zipped_divide", found: self.rank(), needed: 2 })
-            };
+            if rank != 2 {
+                return Err(LayoutError::Rank { operation: "zipped_divide", found: rank, needed: 2 });
+            }
+            out.subtree(self, self.shape.child_at(at, half));
+            return Ok(());
         };
-        let rank = self.rank();
         if modes.len() > rank {
             return Err(LayoutError::TooManyModes { operation: "zipped_divide", given: modes.len(), rank });
         }
-        let (mut tiles, mut rests, mut i) = (Builder::new(), Builder::new(), 0);
-        tiles.open();
-        rests.open();
+        out.open();
+        let (mut i, mut child) = (0, self.shape.child_at(at, 0));
         while i < rank {
             if i < modes.len() {
-                let split = tri!(self.mode(i).tile_unzip(&modes[i]));
-                tiles.mode(&split, 0);
-                rests.mode(&split, 1);
-            } else {
-                rests.mode(self, i);
+                tri!(self.unzip_half(child, &modes[i], half, out));
+            } else if half == 1 {
+                out.subtree(self, child);
             }
+            child = self.shape.skip(child);
             i += 1;
         }
-        tiles.close();
-        rests.close();
-        Self::concat(&[tri!(tiles.finish()), tri!(rests.finish())])
+        out.close();
+        Ok(())
     }
 
     /// Takes the second (and the first, when `both`) of two modes apart. A mode of rank 1 stays as it is.

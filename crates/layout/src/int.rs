@@ -18,6 +18,19 @@ pub enum Int {
     Dynamic(i64),
 }
 
+/// Quotient and remainder by a positive divisor. A general 64-bit division costs more than all else that an evaluation or
+/// a composition does.
+pub(crate) const fn div_rem(n: i64, by: i64) -> (i64, i64) {
+    if n >= 0 && by & (by - 1) == 0 {
+        (n >> by.trailing_zeros(), n & (by - 1))
+    } else if n >= 0 && (n | by) <= u32::MAX as i64 {
+        let (n, by) = (n as u32, by as u32);
+        ((n / by) as i64, (n % by) as i64)
+    } else {
+        (n / by, n % by)
+    }
+}
+
 impl Int {
     /// The static 0.
     pub const ZERO: Self = Self::Static(0);
@@ -63,18 +76,23 @@ impl Int {
         self.join(other, self.value().saturating_sub(other.value()))
     }
 
-    /// `self / other`, rounded toward zero; `other` must not be zero.
+    /// `self / other`, rounded toward zero, for a positive `other`.
     pub(crate) const fn div(self, other: Self) -> Self {
         if self.is(0) {
             return Self::ZERO;
         }
-        self.join(other, self.value().saturating_div(other.value()))
+        self.join(other, div_rem(self.value(), other.value()).0)
+    }
+
+    /// Whether `self` is a multiple of the positive `other`.
+    pub(crate) const fn is_multiple_of(self, other: Self) -> bool {
+        div_rem(self.value(), other.value()).1 == 0
     }
 
     /// `self / other`, rounded up, for a non-negative `self` and a positive `other`.
     pub(crate) const fn ceil_div(self, other: Self) -> Self {
-        let (a, b) = (self.value(), other.value());
-        self.join(other, a / b + (a % b > 0) as i64)
+        let (quotient, rest) = div_rem(self.value(), other.value());
+        self.join(other, quotient + (rest > 0) as i64)
     }
 
     /// The smaller of the two.

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::int::div_rem;
 use crate::{Cursor, Int, IntTuple, LayoutError, tri};
 
 /// A shape and a congruent stride: the function that takes a coordinate to the inner product with the stride.
@@ -58,6 +59,11 @@ impl Layout {
     /// As [`Layout::new`].
     pub const fn of(extent: Int, stride: Int) -> Result<Self, LayoutError> {
         Self::new(IntTuple::leaf(extent), IntTuple::leaf(stride))
+    }
+
+    /// `n:_1`, or `_1:_0`: what a tiler `n` stands for.
+    pub(crate) const fn contiguous(n: Int) -> Result<Self, LayoutError> {
+        Self::of(n, if n.is(1) { Int::ZERO } else { Int::ONE })
     }
 
     /// The compact layout of `shape` whose first mode is contiguous (CuTe's `LayoutLeft`, the default).
@@ -159,38 +165,31 @@ impl Layout {
         if n == 0 {
             return 0;
         }
-        let (shape, stride) = (self.shape.values(), self.stride.values());
-        let (mut rest, mut offset, mut i) = (index, 0i64, 0);
-        while i + 1 < n {
-            offset += rest % shape[i] * stride[i];
-            rest /= shape[i];
-            i += 1;
-        }
-        offset.wrapping_add(rest.wrapping_mul(stride[i]))
+        self.eval_leaves(0, n, index)
     }
 
     /// The offset of the coordinate `coord`, one integer a mode. Missing coordinates are 0.
     pub const fn eval_at(&self, coord: &[i64]) -> i64 {
         let (mut at, mut i, mut offset) = (self.shape.child_at(Cursor::START, 0), 0, 0);
-        let rank = self.rank();
-        while i < rank && i < coord.len() {
-            offset += self.eval_leaves(at.leaf, self.shape.skip(at).leaf, coord[i]);
-            at = self.shape.skip(at);
+        while i < coord.len() && !self.shape.at_end(at) {
+            let end = self.shape.skip(at);
+            offset += self.eval_leaves(at.leaf, end.leaf, coord[i]);
+            at = end;
             i += 1;
         }
         offset
     }
 
     pub(crate) const fn eval_leaves(&self, from: usize, to: usize, index: i64) -> i64 {
+        let (shape, stride) = (self.shape.values(), self.stride.values());
         let (mut rest, mut offset, mut i) = (index, 0i64, from);
         while i < to {
-            let stride = self.stride.get(i).value();
             if i + 1 == to {
-                return offset.wrapping_add(rest.wrapping_mul(stride));
+                return offset.wrapping_add(rest.wrapping_mul(stride[i]));
             }
-            let s = self.shape.get(i).value();
-            offset += rest % s * stride;
-            rest /= s;
+            let (quotient, digit) = div_rem(rest, shape[i]);
+            offset += digit * stride[i];
+            rest = quotient;
             i += 1;
         }
         offset
@@ -288,6 +287,16 @@ impl Builder {
         self.fits = self.fits && self.shape.push_leaf(shape) && self.stride.push_leaf(stride);
     }
 
+    /// The position that [`Builder::enclose`] takes.
+    pub(crate) const fn here(&self) -> u32 {
+        self.shape.tokens_so_far()
+    }
+
+    /// Encloses what was pushed since `from` in parentheses.
+    pub(crate) const fn enclose(&mut self, from: u32) {
+        self.fits = self.fits && self.shape.enclose(from) && self.stride.enclose(from);
+    }
+
     pub(crate) const fn subtree(&mut self, from: &Layout, at: Cursor) {
         self.fits = self.fits && self.shape.push_subtree(&from.shape, at) && self.stride.push_subtree(&from.stride, at);
     }
@@ -310,6 +319,46 @@ impl Builder {
         if !self.fits {
             return Err(LayoutError::TooLarge);
         }
+        Layout::new(self.shape, self.stride)
+    }
+}
+
+/// Builds a coalesced layout: modes of extent 1 are skipped and a mode that continues the one before is merged into it.
+pub(crate) struct Flat {
+    shape: IntTuple,
+    stride: IntTuple,
+    fits: bool,
+}
+
+impl Flat {
+    pub(crate) const fn new() -> Self {
+        Self { shape: IntTuple::NOTHING, stride: IntTuple::NOTHING, fits: true }
+    }
+
+    pub(crate) const fn push(&mut self, s: Int, d: Int) {
+        if s.is(1) {
+            return;
+        }
+        let n = self.shape.leaves();
+        if n > 0 && s.is_static() && d.is_static() {
+            let last = self.shape.get(n - 1);
+            if last.mul(self.stride.get(n - 1)).is(d.value()) {
+                self.shape.set_last(last.mul(s));
+                return;
+            }
+        }
+        self.fits = self.fits && self.shape.put_bare(s) && self.stride.put_bare(d);
+    }
+
+    pub(crate) const fn finish(mut self) -> Result<Layout, LayoutError> {
+        if !self.fits {
+            return Err(LayoutError::TooLarge);
+        }
+        if self.shape.leaves() == 0 {
+            return Ok(Layout::UNIT);
+        }
+        self.shape.flat_tokens();
+        self.stride.flat_tokens();
         Layout::new(self.shape, self.stride)
     }
 }

@@ -11,10 +11,7 @@ impl Layout {
     pub const fn logical_product(&self, tiler: &Tiler<'_>) -> Result<Self, LayoutError> {
         match tiler {
             Tiler::Keep => Ok(*self),
-            Tiler::Size(n) => {
-                let tile = tri!(Self::column_major(IntTuple::leaf(*n)));
-                self.product_with(&tile)
-            }
+            Tiler::Size(n) => self.product_with(&tri!(Self::contiguous(*n))),
             Tiler::Layout(tile) => self.product_with(tile),
             Tiler::ByMode(modes) => {
                 let rank = self.rank();
@@ -41,7 +38,12 @@ impl Layout {
 
     const fn product_with(&self, tile: &Self) -> Result<Self, LayoutError> {
         let room = tri!(self.complement(&IntTuple::leaf(self.size().mul(tile.cosize()))));
-        Self::concat(&[*self, tri!(room.compose_ragged(tile))])
+        let mut out = Builder::new();
+        out.open();
+        out.subtree(self, Cursor::START);
+        tri!(room.compose_ragged(&[tile], &mut out));
+        out.close();
+        out.finish()
     }
 
     /// `((block modes),(tiler modes))`.

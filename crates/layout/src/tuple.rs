@@ -4,9 +4,13 @@ use core::fmt;
 
 use crate::{Int, LayoutError, ModePath};
 
-const LEAF: u8 = 1;
-const OPEN: u8 = 2;
-const CLOSE: u8 = 3;
+/// One element of a tuple written out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Leaf,
+    Open,
+    Close,
+}
 
 /// An integer or a tuple of `IntTuple`s: CuTe's shapes, strides and coordinates.
 ///
@@ -14,8 +18,10 @@ const CLOSE: u8 = 3;
 /// of integers and a bit string that holds the parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IntTuple {
-    // Two bits a token, first token lowest; unused bits and values are 0 so that the derived equality is exact.
-    tokens: u128,
+    // One bit a token, first token lowest: is it `(`, is it `)`; otherwise it is an integer. Unused bits and values are 0 so
+    // that the derived equality is exact.
+    opens: u64,
+    closes: u64,
     token_count: u8,
     leaf_count: u8,
     dynamic: u32,
@@ -31,12 +37,12 @@ pub(crate) struct Cursor {
 
 impl IntTuple {
     /// Most integers that a tuple holds.
-    pub const MAX_LEAVES: usize = 32;
+    pub const MAX_LEAVES: usize = 24;
     /// Most tokens (integers, opening and closing parentheses) that a tuple holds.
     pub const MAX_TOKENS: usize = 64;
 
     pub(crate) const NOTHING: Self =
-        Self { tokens: 0, token_count: 0, leaf_count: 0, dynamic: 0, values: [0; Self::MAX_LEAVES] };
+        Self { opens: 0, closes: 0, token_count: 0, leaf_count: 0, dynamic: 0, values: [0; Self::MAX_LEAVES] };
 
     /// One integer.
     pub const fn leaf(v: Int) -> Self {
@@ -82,7 +88,7 @@ impl IntTuple {
 
     /// Whether this is a tuple (not a single integer).
     pub const fn is_tuple(&self) -> bool {
-        self.token(0) == OPEN
+        self.is_open(0)
     }
 
     /// The number of modes; 1 for an integer.
@@ -95,14 +101,14 @@ impl IntTuple {
         let (mut depth, mut most, mut i) = (0, 0, 0);
         while i < self.token_count as usize {
             match self.token(i) {
-                OPEN => {
+                Token::Open => {
                     depth += 1;
                     if depth > most {
                         most = depth;
                     }
                 }
-                CLOSE => depth -= 1,
-                _ => {}
+                Token::Close => depth -= 1,
+                Token::Leaf => {}
             }
             i += 1;
         }
@@ -176,12 +182,12 @@ impl IntTuple {
 
     /// Whether both have the same nesting.
     pub const fn congruent(&self, other: &Self) -> bool {
-        self.tokens == other.tokens && self.token_count == other.token_count
+        self.opens == other.opens && self.closes == other.closes && self.token_count == other.token_count
     }
 
     /// The same nesting with other integers; `values` must hold one integer a leaf.
     pub(crate) const fn with_leaves(&self, values: &[Int]) -> Self {
-        let mut t = Self { tokens: self.tokens, token_count: self.token_count, ..Self::NOTHING };
+        let mut t = Self { opens: self.opens, closes: self.closes, token_count: self.token_count, ..Self::NOTHING };
         let mut i = 0;
         while i < self.leaves() {
             t.put(values[i]);
@@ -211,15 +217,33 @@ impl IntTuple {
         path
     }
 
-    const fn token(&self, i: usize) -> u8 {
-        (self.tokens >> (2 * i)) as u8 & 3
+    const fn is_open(&self, i: usize) -> bool {
+        self.opens >> i & 1 == 1
     }
 
-    const fn push_token(&mut self, token: u8) -> bool {
+    const fn is_close(&self, i: usize) -> bool {
+        self.closes >> i & 1 == 1
+    }
+
+    const fn token(&self, i: usize) -> Token {
+        if self.is_open(i) {
+            Token::Open
+        } else if self.is_close(i) {
+            Token::Close
+        } else {
+            Token::Leaf
+        }
+    }
+
+    const fn push_token(&mut self, token: Token) -> bool {
         if self.token_count as usize == Self::MAX_TOKENS {
             return false;
         }
-        self.tokens |= (token as u128) << (2 * self.token_count);
+        match token {
+            Token::Leaf => {}
+            Token::Open => self.opens |= 1 << self.token_count,
+            Token::Close => self.closes |= 1 << self.token_count,
+        }
         self.token_count += 1;
         true
     }
@@ -233,8 +257,53 @@ impl IntTuple {
         self.leaf_count += 1;
     }
 
+    /// Appends an integer without a token; [`flat_tokens`](Self::flat_tokens) gives the tokens afterwards.
+    pub(crate) const fn put_bare(&mut self, v: Int) -> bool {
+        if self.leaf_count as usize == Self::MAX_LEAVES {
+            return false;
+        }
+        self.put(v);
+        true
+    }
+
+    /// Replaces the last integer.
+    pub(crate) const fn set_last(&mut self, v: Int) {
+        self.leaf_count -= 1;
+        self.dynamic &= !(1 << self.leaf_count);
+        self.put(v);
+    }
+
+    /// The tokens of a tuple of depth 1, or of a single integer.
+    pub(crate) const fn flat_tokens(&mut self) {
+        let n = self.leaf_count;
+        if n == 1 {
+            self.token_count = 1;
+            return;
+        }
+        self.opens = 1;
+        self.closes = 1 << (n + 1);
+        self.token_count = n + 2;
+    }
+
+    /// The number of tokens so far.
+    pub(crate) const fn tokens_so_far(&self) -> u32 {
+        self.token_count as u32
+    }
+
+    /// Encloses the tokens from position `from` on in parentheses.
+    pub(crate) const fn enclose(&mut self, from: u32) -> bool {
+        if self.token_count as usize + 2 > Self::MAX_TOKENS {
+            return false;
+        }
+        let below = (1u64 << from) - 1;
+        self.opens = self.opens & below | 1 << from | (self.opens & !below) << 1;
+        self.closes = self.closes & below | (self.closes & !below) << 1;
+        self.token_count += 1;
+        self.push_token(Token::Close)
+    }
+
     pub(crate) const fn push_leaf(&mut self, v: Int) -> bool {
-        if self.leaf_count as usize == Self::MAX_LEAVES || !self.push_token(LEAF) {
+        if self.leaf_count as usize == Self::MAX_LEAVES || !self.push_token(Token::Leaf) {
             return false;
         }
         self.put(v);
@@ -242,11 +311,11 @@ impl IntTuple {
     }
 
     pub(crate) const fn push_open(&mut self) -> bool {
-        self.push_token(OPEN)
+        self.push_token(Token::Open)
     }
 
     pub(crate) const fn push_close(&mut self) -> bool {
-        self.push_token(CLOSE)
+        self.push_token(Token::Close)
     }
 
     pub(crate) const fn push_subtree(&mut self, from: &Self, at: Cursor) -> bool {
@@ -269,14 +338,22 @@ impl IntTuple {
         true
     }
 
+    /// Whether `at` is behind the last mode of its tuple.
+    pub(crate) const fn at_end(&self, at: Cursor) -> bool {
+        at.token >= self.token_count as usize || self.is_close(at.token)
+    }
+
     /// The position behind the subtree at `at`.
     pub(crate) const fn skip(&self, at: Cursor) -> Cursor {
+        if !self.is_open(at.token) {
+            return Cursor { token: at.token + 1, leaf: at.leaf + 1 };
+        }
         let (mut token, mut leaf, mut open) = (at.token, at.leaf, 0);
         loop {
             match self.token(token) {
-                LEAF => leaf += 1,
-                OPEN => open += 1,
-                _ => open -= 1,
+                Token::Leaf => leaf += 1,
+                Token::Open => open += 1,
+                Token::Close => open -= 1,
             }
             token += 1;
             if open == 0 || token >= self.token_count as usize {
@@ -286,7 +363,7 @@ impl IntTuple {
     }
 
     pub(crate) const fn is_tuple_at(&self, at: Cursor) -> bool {
-        self.token(at.token) == OPEN
+        self.is_open(at.token)
     }
 
     pub(crate) const fn rank_at(&self, at: Cursor) -> usize {
@@ -294,7 +371,7 @@ impl IntTuple {
             return 1;
         }
         let (mut c, mut rank) = (Cursor { token: at.token + 1, leaf: at.leaf }, 0);
-        while self.token(c.token) != CLOSE {
+        while !self.is_close(c.token) {
             c = self.skip(c);
             rank += 1;
         }
@@ -341,7 +418,7 @@ impl fmt::Display for IntTuple {
         let mut first = true;
         for i in 0..self.token_count as usize {
             match self.token(i) {
-                CLOSE => {
+                Token::Close => {
                     f.write_str(")")?;
                     first = false;
                     continue;
@@ -349,7 +426,7 @@ impl fmt::Display for IntTuple {
                 _ if !first => f.write_str(",")?,
                 _ => {}
             }
-            if self.token(i) == OPEN {
+            if self.is_open(i) {
                 f.write_str("(")?;
                 first = true;
             } else {
