@@ -113,6 +113,16 @@ pub enum RunError {
         /// Where the kernel runs.
         expected: Space,
     },
+    /// A view of less memory than its extents span: null, usually.
+    #[error("{operand} spans {needed} bytes, but {given} are there: pass the whole operand")]
+    Short {
+        /// Which.
+        operand: String,
+        /// Bytes from its first to its last element.
+        needed: usize,
+        /// Bytes of the view.
+        given: usize,
+    },
     /// A stream of another device.
     #[error("the stream belongs to {given}, but the kernel was built for {expected}: use a stream of that device")]
     WrongStream {

@@ -57,6 +57,12 @@ pub(crate) fn infer<'a>(
     check_space(&|| "A".into(), a.space(), a.is_empty(), space)?;
     check_space(&|| "B".into(), b.space(), b.is_empty(), space)?;
     check_space(&|| "D".into(), d.space(), d.is_empty(), space)?;
+    if bound.may_read_accumulator() && mnk.m * mnk.n > 0 {
+        check_memory("A", &a)?;
+        check_memory("B", &b)?;
+    }
+    // SAFETY: only its extents and length are looked at.
+    check_memory("D", &unsafe { d.as_raw_view() })?;
     // K-major where both orders are true of a vector: every instruction reads that.
     let order_a = order("A", &a.layout(), spec.order_a, Order::Row)?;
     let order_b = order("B", &b.layout(), spec.order_b, Order::Column)?;
@@ -93,6 +99,12 @@ fn check_batch(operand: &str, given: usize, batch: usize) -> Result<(), RunError
 
 fn check_space(operand: &dyn Fn() -> String, given: Space, empty: bool, expected: Space) -> Result<(), RunError> {
     if given == expected || empty { Ok(()) } else { Err(RunError::WrongDevice { operand: operand(), given, expected }) }
+}
+
+fn check_memory(operand: &str, view: &RawView<'_>) -> Result<(), RunError> {
+    let needed = view.layout().span(view.dtype()).unwrap_or(usize::MAX);
+    let given = view.bytes();
+    if given >= needed { Ok(()) } else { Err(RunError::Short { operand: operand.into(), needed, given }) }
 }
 
 /// What every address of an operand is a multiple of, in bytes: a power of two of at most [`WIDEST`].

@@ -100,6 +100,20 @@ pub enum BindError {
         /// Where it must be.
         expected: Space,
     },
+    /// A view of less memory than its extents span: null, usually.
+    #[error(
+        "epilogue argument {argument} ({what}) spans {needed} bytes, but {given} are there: bind the whole operand, or make the scalar in front of it zero"
+    )]
+    Memory {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// Bytes from its first to its last element.
+        needed: usize,
+        /// Bytes of the view.
+        given: usize,
+    },
 }
 
 /// One checked argument. Strides are in elements; 0 repeats.
@@ -308,6 +322,10 @@ impl Check {
         let empty = self.output.batch == 0 || self.output.m == 0 || self.output.n == 0;
         if view.space() != self.space && !empty {
             return Err(BindError::Space { argument, what, given: view.space(), expected: self.space });
+        }
+        let needed = view.layout().span(view.dtype()).unwrap_or(usize::MAX);
+        if view.bytes() < needed && !empty {
+            return Err(BindError::Memory { argument, what, needed, given: view.bytes() });
         }
         Ok(slot)
     }

@@ -48,7 +48,9 @@ fn run_one(case: &Case, runner: &dyn Runner, outside: &Outside) -> Report {
         Ok(prepared) => prepared,
         Err(what) => return Report::failed(&case.name, what),
     };
-    let outcome = runner.run(&prepared);
+    // A panic is a fault of one row, not the end of the table.
+    let attempt = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runner.run(&prepared)));
+    let Ok(outcome) = attempt else { return Report::failed(&case.name, "panicked".to_owned()) };
     let report = judge(&prepared, &Reference::of(&prepared), &outcome);
     match (&outcome, outside.get(&case.name)) {
         (Outcome::Done { d, .. }, Some(known)) if report.passed() => match known.check_output(&prepared, d) {

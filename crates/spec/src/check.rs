@@ -143,7 +143,7 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
                 return Err(Violation::Accumulators { tile, at_most: MMA_SYNC_ACCUMULATORS });
             }
             let warps = mma_warps(s, tile);
-            if tile.m % (16 * warps.0) != 0 || tile.n % (16 * warps.1) != 0 || warps.0 * warps.1 > 8 {
+            if !tile.m.is_multiple_of(16 * warps.0) || !tile.n.is_multiple_of(16 * warps.1) || warps.0 * warps.1 > 8 {
                 return Err(Violation::WarpTile { tile, warps });
             }
         }

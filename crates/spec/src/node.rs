@@ -169,10 +169,10 @@ impl Node {
         let children = self.children();
         let mut i = 0;
         while i < 3 {
-            if let Some(c) = children[i] {
-                if c.any(kind) {
-                    return true;
-                }
+            if let Some(c) = children[i]
+                && c.any(kind)
+            {
+                return true;
             }
             i += 1;
         }
@@ -235,10 +235,10 @@ impl Node {
                 let children = self.children();
                 let mut i = 0;
                 while i < 3 {
-                    if let Some(c) = children[i] {
-                        if let Err(e) = c.scope(bound) {
-                            return Err(e);
-                        }
+                    if let Some(c) = children[i]
+                        && let Err(e) = c.scope(bound)
+                    {
+                        return Err(e);
                     }
                     i += 1;
                 }

@@ -35,6 +35,11 @@ pub struct KernelPlan {
     pub major_b: MajorId,
     /// Copy widths, in the kernel's terms: `a` is of the kernel's first operand.
     pub widths: CopyWidths,
+    /// Whether every copy of the kernel's first operand lies inside it or outside: the extent along which it is contiguous
+    /// is a multiple of its copy. Copies that may straddle the end cost more arithmetic.
+    pub whole_a: bool,
+    /// As `whole_a`, of the kernel's second operand.
+    pub whole_b: bool,
     /// How C lies in memory, if the epilogue reads one.
     pub order_c: Order,
     /// Which way tiles are walked.

@@ -186,7 +186,7 @@ impl Violation {
             Violation::WarpTile { tile, warps: (m, n) } => t
                 .s("a ").mnk(tile).s(" tile over ").n(m).s("x").n(n)
                 .s(" warps leaves a warp tile that is not a multiple of 16x16; use extents that are 16, 32 or multiples of 64"),
-            Violation::Cluster { cluster, at_most } if at_most == 1 => {
+            Violation::Cluster { cluster, at_most: 1 } => {
                 t.s("cluster ").mnk(cluster).s(": this architecture has no clusters; use 1x1x1")
             }
             Violation::Cluster { cluster, at_most } => t
