@@ -4,6 +4,8 @@
 //!
 //! It runs on the first NVIDIA GPU of compute capability 8.0 or later, and on the CPU where there is no GPU at all.
 
+#![allow(clippy::print_stdout, reason = "a program prints")]
+
 use std::error::Error;
 use std::thread;
 use std::time::Instant;
