@@ -76,6 +76,11 @@ pub fn text(program: &Program, accesses: Accesses) -> String {
     argument_structs(program.compute()).to_owned() + &params(program.block()) + &epilogue(program, accesses)
 }
 
+/// How the device reads and writes an epilogue's tensors; it stands before [`epilogue`].
+pub const ACCESS: &str = include_str!("access.cuh");
+/// The loop that visits a tile's accumulators; it stands behind [`epilogue`].
+pub const VISITOR: &str = include_str!("visitor.cuh");
+
 const INLINE: &str = "__device__ __forceinline__";
 
 fn line(text: &mut String, depth: usize, content: std::fmt::Arguments<'_>) {

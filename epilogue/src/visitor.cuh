@@ -20,7 +20,7 @@ struct SlabWriter {
     unsigned slab;
 
     __device__ __forceinline__ void operator()(unsigned row, unsigned column, float x0, float x1) const {
-        ptx::st_shared_v2(slab + idx::slab(row, column), x0, x1);
+        ptx::st_shared_v2(slab + idx::slab(row, column) * sizeof(float), x0, x1);
     }
 };
 
@@ -39,7 +39,7 @@ struct Visitor {
 
     template <class Accumulators>
     __device__ __forceinline__ void run(const Work& w, const Accumulators& accumulators) const {
-        const Epilogue epilogue(params.epilogue, w.batch);
+        const Epilogue epilogue(params.epilogue, w.group);
         using Loads = typename Epilogue::template Loads<V>;
         Coordinates next;
         Loads ahead;
@@ -63,7 +63,7 @@ struct Visitor {
             read(acc, step);
             Compute out[V];
             epilogue.template visit<V>(out, acc, loads, params.epilogue, now);
-            store_tile<ElementD, cfg::d_access>(params.d, now, Vector<ElementD, V>::encode(out));
+            store_tile<ElementD, V>(params.d, now, Vector<ElementD, V>::encode(out));
         }
     }
 
@@ -78,7 +78,7 @@ struct Visitor {
         Coordinates c;
         c.m = cfg::transposed ? column : row;
         c.n = cfg::transposed ? row : column;
-        c.batch = w.batch;
+        c.batch = w.group;
         c.count = row < params.rows ? min(left, static_cast<unsigned>(V)) : 0;
         return c;
     }
@@ -91,9 +91,9 @@ struct Visitor {
 #pragma unroll
         for (int v = 0; v < V; v += width) {
             if constexpr (width == 4) {
-                ptx::ld_shared_v4(acc + v, slab + idx::slab(row, column + v));
+                ptx::ld_shared_v4(acc + v, slab + idx::slab(row, column + v) * sizeof(Accumulator));
             } else {
-                ptx::ld_shared(acc + v, slab + idx::slab(row, column + v));
+                ptx::ld_shared(acc + v, slab + idx::slab(row, column + v) * sizeof(Accumulator));
             }
         }
     }

@@ -6,11 +6,16 @@ use warpwright_spec::{InstructionId, LoaderId, ProblemKind, ScheduleId, Schedule
 /// Whether the mainloop of a spec whose schedule is decided can be lowered, and its epilogue's elements with it.
 pub fn mainloop(spec: &Spec) -> bool {
     let sixteen = matches!(spec.a, Dtype::F16 | Dtype::Bf16) && spec.b == spec.a && spec.acc == Dtype::F32;
-    let output = matches!(spec.d, Dtype::F16 | Dtype::Bf16 | Dtype::F32);
+    let output = element(spec.d);
     let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE)
         && matches!(spec.instruction, InstructionId::MMA_SYNC)
         && matches!(spec.loader, LoaderId::CP_ASYNC);
     spec.mainloop.is_some() || (sixteen && output && multistage && !spec.scales.any())
+}
+
+/// Whether epilogues can read an element, or round to it.
+pub fn element(element: Dtype) -> bool {
+    matches!(element, Dtype::F16 | Dtype::Bf16 | Dtype::F32)
 }
 
 /// Whether a tile scheduler has device code.

@@ -13,7 +13,7 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
     for (Work work = scheduler.first(); work.valid; work = scheduler.next()) {
         typename Mainloop::Accumulators accumulators;
         accumulators.clear();
-        if (Epilogue::uses_accumulator(params.epilogue, work.batch)) mainloop.run(work, accumulators);
+        if (Epilogue::uses_accumulator(params.epilogue, work.group)) mainloop.run(work, accumulators);
         scheduler.fixup(work, accumulators);
         if (work.last) visitor.run(work, accumulators);
         // The next tile's copies may overwrite slabs that another warp still reads.

@@ -5,11 +5,13 @@
 //! | [`CollectiveMainloop`], [`Mainloop`] | the mainloop at the type level |
 //! | [`GemmUniversal`], [`GemmKernel`] | mainloop, epilogue and scheduler, and the [`Spec`](warpwright_spec::Spec) that they reify to |
 //! | [`contract`] | what they mean as values: operands, accumulator source, groups; [`can_implement`] |
+//! | [`lower`] | the same kernel as CUDA C++: a plan to a program, a call to a launch |
 //! | [`host`] | the same kernel on the CPU, which defines what is correct |
 
 pub mod contract;
 pub mod device_code;
 pub mod host;
+pub mod lower;
 mod mainloop;
 mod universal;
 

@@ -3,7 +3,8 @@
 //
 // Everything about an operand's layout comes from its generated description (`OperandA`, `OperandB`):
 //   Element, tile_k, mn_contiguous         element, K extent of a tile, and whether M (or N) is contiguous in memory
-//   offset(mn, k)                          byte offset of an element in a stage
+//   offset(mn, k)                          where an element is in a stage, in elements
+//   stage_bytes, shared                    bytes of a stage, and where stage 0 is in shared memory
 //   Copy: chunk, count, threads            elements per copy, copies per thread, threads that copy
 //         whole                            no chunk straddles the operand's end
 //         direct                           alignment forbids cp.async: single elements through registers
@@ -12,7 +13,7 @@
 //   Load: count                            ldmatrix.x4 per K block, each of a 16 × 16 block
 //         mn(lane), k(lane)                row of the block that a lane names to ldmatrix
 //   Both: bases, representative…(b)        offsets of one thread's accesses differ by constants as far as the swizzle
-//         base(i…), delta(i…)              allows: access i… lies `delta` bytes from base address `base`, which is
+//         base(i…), delta(i…)              allows: access i… lies `delta` elements from base `base`, which is
 //                                          computed once from the access that represents it
 template <class Operand>
 struct OperandLoader {
@@ -27,8 +28,10 @@ struct OperandLoader {
     __device__ __forceinline__ OperandLoader(const OperandArg& arg, unsigned shared) : leading(arg.leading) {
 #pragma unroll
         for (unsigned b = 0; b < Copy::bases; ++b) {
-            target[b] = shared + Operand::offset(Copy::mn(threadIdx.x) + Copy::step_mn(Copy::representative(b)),
-                                                 Copy::k(threadIdx.x) + Copy::step_k(Copy::representative(b)));
+            const unsigned i = Copy::representative(b);
+            const unsigned mn = Copy::mn(threadIdx.x) + Copy::step_mn(i);
+            const unsigned k = Copy::k(threadIdx.x) + Copy::step_k(i);
+            target[b] = shared + Operand::shared + Operand::offset(mn, k) * sizeof(Element);
         }
     }
 
@@ -51,7 +54,8 @@ struct OperandLoader {
             const bool last = i + 1 == Copy::count;
             const unsigned next = last ? 0 : i + 1;
             const int tile = last ? static_cast<int>(Operand::tile_k) : 0;
-            source += distance(Copy::step_mn(next) - Copy::step_mn(i), Copy::step_k(next) - Copy::step_k(i) + tile);
+            source += distance(static_cast<int>(Copy::step_mn(next) - Copy::step_mn(i)),
+                               static_cast<int>(Copy::step_k(next) - Copy::step_k(i)) + tile);
             // Opaque, or the compiler keeps one base and multiplies anew for every chunk.
             asm("" : "+l"(source));
             k_left -= tile;
@@ -65,9 +69,11 @@ struct OperandLoader {
 
     __device__ __forceinline__ void copy(unsigned i, unsigned stage) const {
         constexpr unsigned bytes = Copy::chunk * sizeof(Element);
-        const unsigned to = target[Copy::base(i)] + Copy::delta(i) + stage;
-        const int along = Operand::mn_contiguous ? mn_left - Copy::step_mn(i) : k_left - Copy::step_k(i);
-        const bool across = Operand::mn_contiguous ? k_left > Copy::step_k(i) : mn_left > Copy::step_mn(i);
+        const unsigned to = target[Copy::base(i)] + Copy::delta(i) * sizeof(Element) + stage;
+        const int mn = mn_left - static_cast<int>(Copy::step_mn(i));
+        const int k = k_left - static_cast<int>(Copy::step_k(i));
+        const int along = Operand::mn_contiguous ? mn : k;
+        const bool across = (Operand::mn_contiguous ? k : mn) > 0;
         if constexpr (Copy::whole) {
             ptx::cp_async_or_zero<bytes>(to, source, across && along > 0);
         } else {
@@ -95,16 +101,18 @@ struct FragmentLoader {
         const unsigned lane = threadIdx.x % 32;
 #pragma unroll
         for (unsigned b = 0; b < Load::bases; ++b) {
-            source[b] = shared + Operand::offset(warp_mn + Load::mn(lane) + Load::representative_mn(b),
-                                                 Load::k(lane) + Load::representative_k(b));
+            const unsigned mn = warp_mn + Load::mn(lane) + Load::representative_mn(b);
+            const unsigned k = Load::k(lane) + Load::representative_k(b);
+            source[b] = shared + Operand::shared + Operand::offset(mn, k) * sizeof(typename Operand::Element);
         }
     }
 
     __device__ __forceinline__ void load(unsigned (&fragments)[count][4], unsigned k_block, unsigned stage) const {
 #pragma unroll
         for (unsigned i = 0; i < count; ++i) {
-            ptx::ldmatrix_x4<Operand::mn_contiguous>(fragments[i],
-                                                     source[Load::base(i, k_block)] + stage + Load::delta(i, k_block));
+            const unsigned delta = Load::delta(i, k_block) * sizeof(typename Operand::Element);
+            ptx::ldmatrix_x4<Operand::mn_contiguous>(
+                fragments[i], source[Load::base(i, k_block)] + delta + stage);
         }
     }
 };
@@ -149,10 +157,24 @@ struct Sm80Accumulators {
     }
 };
 
+// A stage of the ring, by where it begins in each operand's buffer.
+struct Sm80Stage {
+    unsigned a, b;  // bytes
+
+    static __device__ __forceinline__ Sm80Stage at(unsigned index) {
+        return {index * OperandA::stage_bytes, index * OperandB::stage_bytes};
+    }
+    __device__ __forceinline__ Sm80Stage following() const {
+        return a == at(cfg::stages - 1).a ? at(0) : Sm80Stage{a + OperandA::stage_bytes, b + OperandB::stage_bytes};
+    }
+};
+
 struct Sm80Multistage {
     using Accumulators = Sm80Accumulators;
     static constexpr unsigned k_blocks = cfg::tile_k / 16;
-    static_assert(k_blocks % 2 == 0, "fragments alternate between two buffers across K tiles");
+    // With an even number of K blocks the two fragment buffers alternate across tiles, and the first fragments of the next
+    // tile are loaded during the last block of this one.
+    static constexpr bool across_tiles = k_blocks % 2 == 0;
     static_assert(cfg::stages >= 2, "one stage is filled while another is read");
 
     const Params& params;
@@ -165,42 +187,48 @@ struct Sm80Multistage {
 
     __device__ __forceinline__ Sm80Multistage(const Params& p, unsigned shared)
         : params(p),
-          copy_a(p.a, shared + cfg::a_offset),
-          copy_b(p.b, shared + cfg::b_offset),
-          load_a(idx::warp_row(threadIdx.x / 32), shared + cfg::a_offset),
-          load_b(idx::warp_column(threadIdx.x / 32), shared + cfg::b_offset) {}
+          copy_a(p.a, shared),
+          copy_b(p.b, shared),
+          load_a(idx::warp_row(threadIdx.x / 32), shared),
+          load_b(idx::warp_column(threadIdx.x / 32), shared) {}
 
     __device__ __forceinline__ void run(const Work& work, Accumulators& accumulators) {
         if (work.k_count == 0) return;
         const unsigned first_k = work.k_begin * cfg::tile_k;
         const unsigned end_k = min(params.depth, first_k + work.k_count * cfg::tile_k);
-        copy_a.begin(params.a, work.batch, work.tile_m * cfg::tile_m, params.rows, first_k, end_k);
-        copy_b.begin(params.b, work.batch, work.tile_n * cfg::tile_n, params.columns, first_k, end_k);
-        unsigned write = 0;
+        copy_a.begin(params.a, work.group, work.tile_m * cfg::tile_m, params.rows, first_k, end_k);
+        copy_b.begin(params.b, work.group, work.tile_n * cfg::tile_n, params.columns, first_k, end_k);
 #pragma unroll 1
         for (unsigned stage = 0; stage < cfg::stages - 1; ++stage) {
-            request(0, 1, write);
+            request(0, 1, Sm80Stage::at(stage));
             ptx::cp_async_commit();
-            write += cfg::stage_bytes;
         }
-
-        unsigned read = 0;
-        await();
-        load(0, 0, read);
+        Sm80Stage read = Sm80Stage::at(0);
+        Sm80Stage write = Sm80Stage::at(cfg::stages - 1);
+        if (across_tiles) {
+            await();
+            load(0, 0, read);
+        }
 #pragma unroll 1
         for (unsigned tile = 0; tile < work.k_count; ++tile) {
+            if (!across_tiles) {
+                await();
+                load(0, 0, read);
+            }
 #pragma unroll
             for (unsigned block = 0; block < k_blocks; ++block) {
-                if (block == k_blocks - 1) {
-                    // The next tile arrives, and no warp reads this one any more: its last fragments are in registers.
+                const bool last = block == k_blocks - 1;
+                if (last) {
+                    if (k_blocks == 1) request(0, 1, write);
                     ptx::cp_async_commit();
-                    write = following(write);
-                    await();
-                    read = following(read);
+                    write = write.following();
+                    // The next tile arrives, and no warp reads this one any more: its last fragments are in registers.
+                    if (across_tiles) await();
+                    read = read.following();
                 }
-                load((block + 1) % 2, (block + 1) % k_blocks, read);
+                if (!last || across_tiles) load((block + 1) % 2, (block + 1) % k_blocks, read);
                 // Spread over the blocks, so that address arithmetic and copies fill gaps between the instructions.
-                if (block < k_blocks - 1) request(block, k_blocks - 1, write);
+                if (!last) request(block, k_blocks - 1, write);
                 multiply(block % 2, accumulators);
             }
         }
@@ -209,13 +237,9 @@ struct Sm80Multistage {
     }
 
    private:
-    static __device__ __forceinline__ unsigned following(unsigned stage) {
-        return stage == (cfg::stages - 1) * cfg::stage_bytes ? 0 : stage + cfg::stage_bytes;
-    }
-
-    __device__ __forceinline__ void request(unsigned part, unsigned parts, unsigned stage) {
-        copy_a.issue(part, parts, stage);
-        copy_b.issue(part, parts, stage);
+    __device__ __forceinline__ void request(unsigned part, unsigned parts, Sm80Stage stage) {
+        copy_a.issue(part, parts, stage.a);
+        copy_b.issue(part, parts, stage.b);
     }
 
     static __device__ __forceinline__ void await() {
@@ -223,9 +247,9 @@ struct Sm80Multistage {
         __syncthreads();
     }
 
-    __device__ __forceinline__ void load(unsigned buffer, unsigned k_block, unsigned stage) {
-        load_a.load(a[buffer], k_block, stage);
-        load_b.load(b[buffer], k_block, stage);
+    __device__ __forceinline__ void load(unsigned buffer, unsigned k_block, Sm80Stage stage) {
+        load_a.load(a[buffer], k_block, stage.a);
+        load_b.load(b[buffer], k_block, stage.b);
     }
 
     // Serpentine order: neighbouring instructions share a fragment, which saves register-file reads.

@@ -4,6 +4,7 @@
 //! a launch looks like to all of them is a [`TileSpace`]. Each `.cuh` beside a file here is what the GPU runs: the same
 //! formulas in the same order.
 
+pub mod cuda;
 mod fixup;
 mod grouped;
 mod order;

@@ -149,6 +149,7 @@ fn with_tile(
     let major_a = facts.order_a.major_of_a();
     let major_b = facts.order_b.major_of_b();
     let w = facts.widths;
+    let (whole_a, whole_b) = whole(&spec, problem, facts);
     let swapped = |x: Mnk| if transposed { x.swapped() } else { x };
     let mut plan = KernelPlan {
         spec,
@@ -158,6 +159,8 @@ fn with_tile(
         major_a: if transposed { major_b } else { major_a },
         major_b: if transposed { major_a } else { major_b },
         widths: if transposed { CopyWidths { a: w.b, b: w.a, ..w } } else { w },
+        whole_a: if transposed { whole_b } else { whole_a },
+        whole_b: if transposed { whole_a } else { whole_b },
         order_c: facts.order_c,
         raster: RasterOrder::AlongN,
         swizzle: 1,
@@ -189,6 +192,20 @@ fn with_tile(
         _ => 1,
     };
     Ok(plan)
+}
+
+/// Whether A's and B's contiguous extents are multiples of their copies, in the user's terms. Where groups' extents differ,
+/// nobody knows.
+fn whole(spec: &Spec, problem: &Problem, facts: &OperandFacts) -> (bool, bool) {
+    if !matches!(problem.kind(), ProblemKind::Dense | ProblemKind::Batched | ProblemKind::PointerArray) {
+        return (false, false);
+    }
+    let Mnk { m, n, k } = problem.bound();
+    let fits = |extent: usize, bits: usize, bytes: usize| (extent * bits).is_multiple_of(8 * bytes.max(1));
+    (
+        fits(if matches!(facts.order_a, Order::Row) { k } else { m }, spec.a.bits(), facts.widths.a),
+        fits(if matches!(facts.order_b, Order::Row) { n } else { k }, spec.b.bits(), facts.widths.b),
+    )
 }
 
 /// Four stages hide the latency of device memory behind K tiles of this size; more only cost residency.

@@ -1,0 +1,130 @@
+//! From a plan and a call to a launch.
+
+use super::params::{OperandArg, Packed, Values};
+use crate::contract::Arguments;
+use warpwright_epilogue::{BindError, OutputShape, Program};
+use warpwright_runtime::{LaunchCall, RawView};
+use warpwright_schedulers::TileSpace;
+use warpwright_spec::{KernelPlan, MajorId, Mnk, Problem, RasterOrder, SchedulerId};
+
+/// Why a call cannot be launched, although the kernel can implement its problem.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The epilogue's arguments do not fit its tree.
+    #[error(transparent)]
+    Arguments(#[from] BindError),
+    /// An extent beyond what the kernel counts in 31 bits.
+    #[error("{mode} is {given}, but the kernel counts to {at_most}: split the problem along {mode}")]
+    Extent {
+        /// `M`, `N` or `K`, the user's.
+        mode: &'static str,
+        /// How long it is.
+        given: usize,
+        /// The longest that can be.
+        at_most: usize,
+    },
+    /// More tiles than a grid has blocks.
+    #[error(
+        "the problem has {tiles} tiles of {tile}, but a launch has at most {}: use larger tiles, or several calls",
+        i32::MAX
+    )]
+    Tiles {
+        /// How many.
+        tiles: usize,
+        /// The tile.
+        tile: Mnk,
+    },
+}
+
+/// One launch: its grid and parameters. Made without allocating.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeviceCall {
+    grid: u32,
+    params: Packed,
+}
+
+impl DeviceCall {
+    /// For the runtime.
+    pub fn launch(&self) -> LaunchCall<'_> {
+        LaunchCall { grid: [self.grid, 1, 1], params: &self.params }
+    }
+}
+
+/// The launch of a problem on a device that keeps `resident` blocks of the kernel at once.
+///
+/// `epilogue` is the program of the plan's epilogue. Operands were checked by
+/// [`can_implement`](crate::can_implement), and the problem is not empty.
+///
+/// # Errors
+/// [`CallError`].
+pub fn call(
+    plan: &KernelPlan,
+    problem: &Problem,
+    arguments: &Arguments<'_>,
+    epilogue: &Program,
+    resident: usize,
+) -> Result<DeviceCall, CallError> {
+    let user = problem.bound();
+    let tile = plan.tile;
+    let longest = tile.m.max(tile.n).max(tile.k) * plan.resources.stages.max(1);
+    let at_most = i32::MAX as usize - longest;
+    for (mode, given) in [("M", user.m), ("N", user.n), ("K", user.k)] {
+        if given > at_most {
+            return Err(CallError::Extent { mode, given, at_most });
+        }
+    }
+    let extents = if plan.transposed { user.swapped() } else { user };
+    let space = TileSpace::new(plan, problem, resident);
+    let tiles = space.total();
+    if tiles > i32::MAX as usize {
+        return Err(CallError::Tiles { tiles, tile });
+    }
+    let persistent = matches!(plan.spec.scheduler, SchedulerId::PERSISTENT);
+    let grid = if persistent { tiles.min(space.wave) } else { tiles };
+    let along_m = matches!(space.raster, RasterOrder::AlongM);
+    let across = if along_m { space.tiles.n } else { space.tiles.m };
+    let bound = epilogue.bind(&arguments.epilogue, OutputShape::of(problem), arguments.d.space())?;
+    // Rows of the kernel's operands: A's are its rows, B's its columns.
+    let (first, second) = (side(&arguments.a, 1, 2), side(&arguments.b, 2, 1));
+    let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
+    let [batch, m, n] = arguments.d.strides();
+    let values = Values {
+        a: first.arg(plan.major_a),
+        b: second.arg(plan.major_b),
+        d: arguments.d.address(),
+        d_strides: [m, n, if arguments.d.extents()[0] == 1 { 0 } else { batch }],
+        extents: [extents.m as u32, extents.n as u32, extents.k as u32],
+        scheduler: [
+            tiles as u32,
+            space.tiles.m as u32,
+            space.tiles.n as u32,
+            space.tiles.k as u32,
+            space.swizzle.clamp(1, across.max(1)) as u32,
+            u32::from(along_m),
+        ],
+    };
+    Ok(DeviceCall { grid: grid as u32, params: Packed::new(&values, &bound.pack()) })
+}
+
+/// An operand by its strides along M or N, and along K.
+struct Strides {
+    pointer: u64,
+    batch: i64,
+    mn: i64,
+    k: i64,
+}
+
+fn side(view: &RawView<'_>, mn: usize, k: usize) -> Strides {
+    let strides = view.strides();
+    // One entry stands for all.
+    let batch = if view.extents()[0] == 1 { 0 } else { strides[0] };
+    Strides { pointer: view.address(), batch, mn: strides[mn], k: strides[k] }
+}
+
+impl Strides {
+    fn arg(&self, major: MajorId) -> OperandArg {
+        let leading = if matches!(major, MajorId::K) { self.mn } else { self.k };
+        OperandArg { pointer: self.pointer, leading, stride_batch: self.batch }
+    }
+}

@@ -1,0 +1,164 @@
+//! Constants, and the index functions that belong to no operand.
+
+use std::fmt::Write;
+use warpwright_layout::atom::MmaAtom;
+use warpwright_layout::lower::index_function;
+use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, Operand, Swizzle, TiledMma, layout};
+use warpwright_spec::KernelPlan;
+
+/// The tile in the kernel's terms and how warps share it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tile {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub warps_m: usize,
+    pub warps_n: usize,
+    pub threads: usize,
+    /// Elements of D in one store.
+    pub vector: usize,
+}
+
+impl Tile {
+    pub(crate) fn of(plan: &KernelPlan) -> Tile {
+        let (warps_m, warps_n) = plan.resources.warps;
+        Tile {
+            m: plan.tile.m,
+            n: plan.tile.n,
+            k: plan.tile.k,
+            warps_m,
+            warps_n,
+            threads: plan.resources.threads,
+            vector: plan.vector(),
+        }
+    }
+
+    fn warp_m(&self) -> usize {
+        self.m / self.warps_m
+    }
+
+    fn warp_n(&self) -> usize {
+        self.n / self.warps_n
+    }
+}
+
+/// Rows of accumulators that a warp stages at a time: those of one mma.
+const SLAB_ROWS: usize = 16;
+
+/// Writes `namespace cfg` and the element of D.
+pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LayoutError> {
+    let Tile { m, n, k, threads, vector, .. } = *tile;
+    let slab = plan.resources.buffer("staging").map_or(0, |b| b.offset);
+    let _ = write!(
+        text,
+        "namespace cfg {{\n\
+         constexpr unsigned tile_m = {m}, tile_n = {n}, tile_k = {k};\n\
+         constexpr unsigned warp_m = {}, warp_n = {};\n\
+         constexpr unsigned threads = {threads}, stages = {};\n\
+         constexpr unsigned slab_rows = {SLAB_ROWS}, slab_columns = {};\n\
+         constexpr unsigned slab_offset = {slab}, slab_bytes = {};\n\
+         constexpr int d_vector = {vector};\n\
+         constexpr bool transposed = {};\n\
+         }}\n\
+         using ElementD = {};\n",
+        tile.warp_m(),
+        tile.warp_n(),
+        plan.resources.stages,
+        tile.warp_n(),
+        SLAB_ROWS * tile.warp_n() * plan.spec.acc.bits() / 8,
+        plan.transposed,
+        plan.spec.d.name(),
+    );
+    Ok(())
+}
+
+/// Writes `namespace idx`: where warps, lanes and vectors are.
+pub(crate) fn indices(text: &mut String, tile: &Tile) -> Result<(), LayoutError> {
+    let columns = tile.warp_n();
+    let warps = [tile.warps_m, tile.warps_n];
+    let mma = TiledMma::new(MmaAtom::mma_sync(16, 16, [32, 16, 16, 32])?, &layout!((1, 1, 1)))?;
+    let [row, column] = mma.tv_coordinates(Operand::C)?;
+    let vectors = [columns / tile.vector, SLAB_ROWS];
+    *text += "namespace idx {\n";
+    let functions = [
+        index_function("warp_row", &plain(&warps, &[tile.warp_m(), 0])?.into(), &["warp"])?,
+        index_function("warp_column", &plain(&warps, &[0, columns])?.into(), &["warp"])?,
+        index_function("accumulator_row", &row.into(), &["lane", "value"])?,
+        index_function("accumulator_column", &column.into(), &["lane", "value"])?,
+        index_function("slab", &slab(columns)?, &["row", "column"])?,
+        index_function("vector_row", &plain(&vectors, &[0, 1])?.into(), &["vector"])?,
+        index_function("vector_column", &plain(&vectors, &[tile.vector, 0])?.into(), &["vector"])?,
+    ];
+    for function in functions {
+        *text += &function.to_string();
+    }
+    *text += "}\n";
+    Ok(())
+}
+
+/// A warp's staged accumulators. Rows are stored by mma fragments, eight rows of two values at a time, and read as vectors of
+/// up to eight: the swizzle moves groups of four values so that neither meets a bank twice when a row has 64 of them.
+fn slab(columns: usize) -> Result<ComposedLayout, LayoutError> {
+    Ok(ComposedLayout::new(Swizzle::new(3, 2, 3)?, plain(&[SLAB_ROWS, columns], &[columns, 1])?))
+}
+
+pub(crate) fn int(x: usize) -> Int {
+    Int::Static(x as i64)
+}
+
+/// A flat layout.
+pub(crate) fn plain(shape: &[usize], stride: &[usize]) -> Result<Layout, LayoutError> {
+    let tuple = |x: &[usize]| IntTuple::flat(&x.iter().map(|&x| int(x)).collect::<Vec<_>>());
+    Layout::new(tuple(shape)?, tuple(stride)?)
+}
+
+/// Appends lines, indented.
+pub(crate) fn indented(text: &mut String, depth: usize, lines: &str) {
+    for line in lines.lines() {
+        let _ = writeln!(text, "{:1$}{line}", "", 4 * depth);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often the busiest bank is met by accesses of `words` words in a phase of 128 bytes.
+    fn conflicts(words: i64, addresses: &[i64]) -> usize {
+        let mut banks = [0; 32];
+        for &address in addresses {
+            for word in address..address + words {
+                banks[(word % 32) as usize] += 1;
+            }
+        }
+        banks.into_iter().max().unwrap_or(0)
+    }
+
+    #[test]
+    fn a_slab_of_64_columns_has_no_bank_conflicts() {
+        let slab = slab(64).unwrap();
+        // Stores: half a warp at a time, rows lane / 4, columns 2 * (lane % 4).
+        for fragment in 0..8 {
+            let half: Vec<_> = (0..16).map(|l| slab.eval_at(&[l / 4, 8 * fragment + 2 * (l % 4)])).collect();
+            assert_eq!(conflicts(2, &half), 1);
+        }
+        // Loads of vectors of 8 as two of 4: a quarter warp at a time, eight vectors of a row.
+        for row in 0..16 {
+            for half in [0, 4] {
+                let quarter: Vec<_> = (0..8).map(|l| slab.eval_at(&[row, 8 * l + half])).collect();
+                assert_eq!(conflicts(4, &quarter), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_slab_is_a_permutation() {
+        for columns in [16, 32, 48, 64, 80] {
+            let slab = slab(columns).unwrap();
+            let rows = (0..16).flat_map(|r| (0..columns as i64).map(move |c| (r, c)));
+            let mut seen: Vec<_> = rows.map(|(r, c)| slab.eval_at(&[r, c])).collect();
+            seen.sort_unstable();
+            assert!(seen.into_iter().eq(0..16 * columns as i64));
+        }
+    }
+}
