@@ -8,11 +8,10 @@ use crate::files;
 use serde::Serialize;
 use std::io::Write;
 use std::process::Command;
-use warpwright::arch::Target;
-use warpwright::arch::nvrtc_target;
+use warpwright::arch::{Target, nvrtc_target};
+use warpwright::kernels::lower;
 use warpwright::runtime::Program;
 use warpwright::runtime::nvrtc::{self, Compiled};
-use warpwright::{KernelPlan, PlanError};
 
 #[derive(Serialize)]
 struct Report {
@@ -66,7 +65,7 @@ pub fn run(args: &EmitArgs) -> anyhow::Result<()> {
     let Planned { info, plan, .. } = Planned::of(&args.problem)?;
     let capability = info.capability.ok_or(InputError::NothingToEmit)?;
     let target = nvrtc_target(plan.spec.arch, capability)?;
-    let program = program(&plan)?;
+    let program = lower::program(&plan)?;
     let contents = emitted(form, &program, target)?;
     if let Some(out) = &args.out {
         files::write_atomically(out, &contents)?;
@@ -123,9 +122,4 @@ fn disassembled(cubin: &[u8]) -> anyhow::Result<Vec<u8>> {
         return Err(failed(format!("failed: {words}")).into());
     }
     Ok(output.stdout)
-}
-
-fn program(plan: &KernelPlan) -> Result<Program, PlanError> {
-    let s = &plan.spec;
-    Err(PlanError::TypesNotWritten { arch: s.arch, a: s.a, b: s.b, acc: s.acc, d: s.d })
 }
