@@ -1,0 +1,233 @@
+//! Plans as CUDA C++: what is generated, whether NVRTC takes it, and what the machine code holds.
+
+#![allow(missing_docs)]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use warpwright_arch::{ArchId, Target};
+use warpwright_epilogue::{Fusion, IntoExpr, acc, column, epilogue_fn, previous, relu, row, source};
+use warpwright_kernels::lower::{self, LowerError};
+use warpwright_numeric::{Dtype, bf16};
+use warpwright_runtime::nvrtc;
+use warpwright_spec::*;
+
+/// What varies between device plans.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    a: Dtype,
+    d: Dtype,
+    tile: Mnk,
+    stages: usize,
+    majors: (MajorId, MajorId),
+    widths: CopyWidths,
+    whole: bool,
+    transposed: bool,
+    scheduler: SchedulerId,
+    epilogue: &'static Node,
+}
+
+const PLAIN: Case = Case {
+    a: Dtype::Bf16,
+    d: Dtype::Bf16,
+    tile: Mnk::new(128, 256, 64),
+    stages: 3,
+    majors: (MajorId::K, MajorId::K),
+    widths: CopyWidths { a: 16, b: 16, c: 16, d: 16 },
+    whole: true,
+    transposed: false,
+    scheduler: SchedulerId::PERSISTENT,
+    epilogue: &Node::LoadAcc,
+};
+
+fn plan(case: &Case) -> KernelPlan {
+    let user = if case.transposed { case.tile.swapped() } else { case.tile };
+    let desc = GemmDesc {
+        d: case.d,
+        tile: Some(user),
+        cluster: Some(Mnk::new(1, 1, 1)),
+        stages: Some(case.stages),
+        schedule: ScheduleId::MULTISTAGE,
+        scheduler: case.scheduler,
+        epilogue: case.epilogue,
+        ..GemmDesc::new(ArchId::SM80, case.a, Dtype::F32)
+    };
+    let spec = desc.spec().expect("a legal composition");
+    let mut plan = KernelPlan {
+        spec,
+        transposed: case.transposed,
+        tile: case.tile,
+        cluster: Mnk::new(1, 1, 1),
+        major_a: case.majors.0,
+        major_b: case.majors.1,
+        widths: case.widths,
+        whole_a: case.whole,
+        whole_b: case.whole,
+        order_c: if case.transposed { Order::Column } else { Order::Row },
+        raster: RasterOrder::AlongN,
+        swizzle: 8,
+        splits: 1,
+        resources: ResourcePlan::of(&spec, user),
+        substitute: None,
+    };
+    plan.resources = ResourcePlan::of(&plan.kernel_spec(), case.tile);
+    plan
+}
+
+fn node<E: IntoExpr>(_: E) -> &'static Node {
+    E::Node::NODE
+}
+
+epilogue_fn!(square_plus_one: SquarePlusOne, |x| x * x + 1.0, "x * x + 1.0f");
+
+fn fused() -> &'static Node {
+    let (v, c) = ([0f32; 4], [bf16::ZERO; 4]);
+    node(relu(2.0 * acc() + row(&v) + 0.5 * source(&c)))
+}
+
+/// The text without what is the same in every kernel.
+fn generated(source: &str) -> String {
+    let mut text = source.to_owned();
+    for (name, part) in [
+        ("ptx.cuh", include_str!("../src/ptx.cuh")),
+        ("numeric.cuh", include_str!("../src/numeric.cuh")),
+        ("sm80_multistage.cuh", include_str!("../src/sm80_multistage.cuh")),
+        ("gemm_universal.cuh", include_str!("../src/gemm_universal.cuh")),
+        ("work.cuh", warpwright_schedulers::cuda::WORK),
+        ("persistent.cuh", warpwright_schedulers::cuda::PERSISTENT),
+        ("single_tile.cuh", warpwright_schedulers::cuda::SINGLE_TILE),
+        ("access.cuh", warpwright_epilogue::cuda::ACCESS),
+        ("visitor.cuh", warpwright_epilogue::cuda::VISITOR),
+    ] {
+        text = text.replace(part, &format!("// … {name}\n"));
+    }
+    text
+}
+
+#[test]
+fn a_large_tile_with_a_fused_epilogue() {
+    let plan = plan(&Case { epilogue: fused(), ..PLAIN });
+    insta::assert_snapshot!(generated(&lower::source(&plan).unwrap()));
+}
+
+#[test]
+fn a_transposed_plan_with_unaligned_operands() {
+    let plan = plan(&Case {
+        a: Dtype::F16,
+        d: Dtype::F32,
+        tile: Mnk::new(64, 96, 32),
+        stages: 2,
+        majors: (MajorId::MN, MajorId::MN),
+        widths: CopyWidths { a: 2, b: 8, c: 4, d: 4 },
+        whole: false,
+        transposed: true,
+        scheduler: SchedulerId::SINGLE_TILE,
+        ..PLAIN
+    });
+    insta::assert_snapshot!(generated(&lower::source(&plan).unwrap()));
+}
+
+#[test]
+fn the_text_is_a_function_of_the_plan() {
+    let plan = plan(&PLAIN);
+    assert_eq!(lower::program(&plan).unwrap(), lower::program(&plan).unwrap());
+}
+
+#[test]
+fn what_has_no_device_code_is_refused() {
+    let eight = Case { epilogue: &Node::Convert(Dtype::E4m3, &Node::LoadAcc), ..PLAIN };
+    assert_eq!(lower::program(&plan(&eight)).unwrap_err(), LowerError::Element { element: Dtype::E4m3 });
+    let stream_k = Case { scheduler: SchedulerId::STREAM_K, ..PLAIN };
+    let error = lower::program(&plan(&stream_k)).unwrap_err();
+    assert_eq!(error, LowerError::Scheduler { scheduler: SchedulerId::STREAM_K });
+    let wide = KernelPlan { spec: Spec { d: Dtype::E4m3, ..plan(&PLAIN).spec }, ..plan(&PLAIN) };
+    assert!(matches!(lower::program(&wide), Err(LowerError::Mainloop { d: Dtype::E4m3, .. })));
+}
+
+/// One case of each: types, majors, widths, orientation, odd K blocks, epilogues.
+fn cases() -> Vec<Case> {
+    let v = [0f32; 4];
+    let tile = Mnk::new;
+    let (k, mn) = (MajorId::K, MajorId::MN);
+    let width = |ab, d| CopyWidths { a: ab, b: ab, c: d, d };
+    vec![
+        PLAIN,
+        Case { epilogue: fused(), ..PLAIN },
+        Case { majors: (mn, mn), whole: false, ..PLAIN },
+        Case { a: Dtype::F16, d: Dtype::F32, tile: tile(256, 128, 32), stages: 4, majors: (mn, k), ..PLAIN },
+        Case { tile: tile(128, 128, 64), majors: (k, mn), transposed: true, epilogue: node(previous() + acc()), ..PLAIN },
+        Case { tile: tile(128, 128, 32), widths: width(8, 8), epilogue: node(acc() * column(&v)), ..PLAIN },
+        Case { tile: tile(64, 128, 64), widths: width(4, 2), whole: false, ..PLAIN },
+        Case { tile: tile(64, 64, 32), widths: width(2, 2), whole: false, majors: (mn, k), stages: 8, ..PLAIN },
+        Case { tile: tile(64, 64, 48), scheduler: SchedulerId::SINGLE_TILE, ..PLAIN },
+        Case { tile: tile(32, 32, 16), d: Dtype::F16, epilogue: node(square_plus_one(acc())), ..PLAIN },
+        Case { tile: tile(16, 16, 128), stages: 2, majors: (mn, mn), ..PLAIN },
+        Case { tile: tile(96, 192, 64), ..PLAIN },
+    ]
+}
+
+macro_rules! need_nvrtc {
+    () => {
+        if let Err(missing) = nvrtc::version() {
+            eprintln!("SKIPPED: {missing}");
+            return;
+        }
+    };
+}
+
+/// Machine code by opcode, up to the first dot.
+fn opcodes(cubin: &[u8]) -> Option<BTreeMap<String, usize>> {
+    let nvdisasm = PathBuf::from(std::env::var_os("WARPWRIGHT_NVDISASM")?);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("kernel.cubin");
+    std::fs::write(&file, cubin).expect("the cubin is written");
+    let output = Command::new(nvdisasm).arg("-c").arg(&file).output().expect("nvdisasm runs");
+    let mut counts = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        // `/*0a30*/ @!P0 LDGSTS.E.BYPASS.128 [R1], … ;`
+        let Some((address, rest)) = line.trim().strip_prefix("/*").and_then(|l| l.split_once("*/")) else { continue };
+        if !address.chars().all(|c| c.is_ascii_hexdigit()) {
+            continue;
+        }
+        let opcode = rest.split_whitespace().find(|w| !w.starts_with('@')).unwrap_or_default();
+        *counts.entry(opcode.trim_end_matches(';').to_owned()).or_insert(0) += 1;
+    }
+    Some(counts)
+}
+
+#[test]
+fn the_machine_code_holds_what_the_arithmetic_says() {
+    need_nvrtc!();
+    for case in cases() {
+        let plan = plan(&case);
+        let source = lower::source(&plan).unwrap();
+        for target in ["sm_80", "sm_90a"] {
+            let target: Target = target.parse().unwrap();
+            let compiled = nvrtc::compile(&source, &plan.name(), target, &[]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
+            let advisories: Vec<_> = nvrtc::advisories(&compiled.log).collect();
+            assert!(advisories.is_empty(), "{case:?}: {advisories:?}");
+            let Some(counts) = opcodes(&compiled.cubin) else {
+                eprintln!("SKIPPED: WARPWRIGHT_NVDISASM names no nvdisasm");
+                continue;
+            };
+            let count = |prefix: &str| counts.iter().filter(|(op, _)| op.starts_with(prefix)).map(|(_, n)| n).sum::<usize>();
+            let (warps_m, warps_n) = plan.resources.warps;
+            let (warp_m, warp_n, blocks) = (case.tile.m / warps_m, case.tile.n / warps_n, case.tile.k / 16);
+            // The K loop is not unrolled: one tile's instructions.
+            assert_eq!(count("HMMA.16816"), warp_m / 16 * warp_n / 8 * blocks, "{case:?}");
+            assert_eq!(count("HMMA"), count("HMMA.16816"), "{case:?}");
+            // Fragments are fetched once ahead of the loop if they cross tiles.
+            let ahead = usize::from(blocks % 2 == 0);
+            assert_eq!(count("LDSM"), (warp_m / 16 + warp_n / 16) * (blocks + ahead), "{case:?}");
+            // Copies: once to fill the ring, once in the loop; tails are predicated.
+            let copies = |extent: usize, width: usize| match width {
+                0..=3 => 0,
+                _ => (extent * case.tile.k * 2).div_ceil(width * plan.resources.threads).max(1),
+            };
+            let both = copies(case.tile.m, case.widths.a) + copies(case.tile.n, case.widths.b);
+            assert_eq!(count("LDGSTS"), 2 * both, "{case:?}");
+            assert_eq!(count("LDL") + count("STL"), 0, "{case:?}");
+        }
+    }
+}
