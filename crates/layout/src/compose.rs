@@ -55,6 +55,9 @@ impl Composer<'_> {
                 out.leaf(part, rest_stride.mul(self.flat.stride.get(i)));
                 parts += 1;
                 rest_shape = rest_shape.div(part);
+                if rest_shape.is(1) {
+                    break;
+                }
             }
             rest_stride = step.ceil_div(curr).mul(rest_stride.signum());
             i += 1;

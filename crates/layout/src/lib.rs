@@ -75,6 +75,7 @@
 //! ```
 
 pub mod atom;
+pub mod bank;
 mod coalesce;
 mod common;
 mod complement;

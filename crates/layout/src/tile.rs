@@ -1,6 +1,7 @@
 //! Ordered layouts and `tile_to_shape`.
 
-use crate::{Cursor, Int, IntTuple, Layout, LayoutError, tri};
+use crate::layout::Builder;
+use crate::{Cursor, Int, IntTuple, Layout, LayoutError, Tiler, tri};
 
 impl Layout {
     /// The compact layout of `shape` whose modes are contiguous in the order of `order`'s integers, smallest first.
@@ -69,6 +70,33 @@ impl Layout {
         let kept = self.filter_zeros();
         let ordered = tri!(Self::ordered(&kept.shape, &kept.stride));
         Self::new(self.shape, ordered.stride)
+    }
+}
+
+impl Layout {
+    /// A compact layout of this shape for registers: mode 0, which an atom moves or multiplies as a vector, is contiguous
+    /// whatever its strides here; the other modes follow in the order of their strides.
+    ///
+    /// # Errors
+    /// As [`tiled_product`](Self::tiled_product).
+    pub const fn fragment_like(&self) -> Result<Self, LayoutError> {
+        let rank = self.rank();
+        if rank < 2 || !self.shape.is_static() {
+            return Self::column_major(self.shape);
+        }
+        let (first, mut rest) = (self.mode(0), Builder::new());
+        let compact = tri!(Self::column_major(first.filter_zeros().shape));
+        let vector = tri!(Self::new(first.shape, compact.stride));
+        rest.open();
+        let mut i = 1;
+        while i < rank {
+            rest.mode(self, i);
+            i += 1;
+        }
+        rest.close();
+        let rest = tri!(rest.finish());
+        let ordered = tri!(Self::ordered(&rest.shape, &rest.stride));
+        vector.tiled_product(&Tiler::Layout(&ordered))
     }
 }
 

@@ -4,7 +4,8 @@ use warpwright_layout::atom::{CopyAtom, MmaAtom};
 use warpwright_layout::lower::{Width, coordinate_functions, index_function, index_function_of};
 use warpwright_layout::smem::{Major, SmemSwizzle, atom};
 use warpwright_layout::{
-    ComposedLayout, Int, IntTuple, Layout, LayoutError, Operand, Side, Swizzle, TiledCopy, TiledMma, int_tuple, layout,
+    ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Operand, Side, Swizzle, TiledCopy, TiledMma, int_tuple,
+    layout,
 };
 
 /// Every coordinate of the modes of `l` against the lowered function; the number of coordinates.
@@ -49,7 +50,9 @@ fn every_shared_memory_tile() {
             }
         }
     }
-    assert_eq!(checked, 24 * 2 * 2 * (2 * (128 + 256 + 512 + 1024)) * (1 + 2 + 4 + 8 + 16) / 8 / 2);
+    // Each atom is 8 rows of 16, 32, 64 or 128 bytes, 24 atoms a tile.
+    let elements: u64 = [4, 8, 16, 32, 64].map(|bits| 8 * (16 + 32 + 64 + 128) * 8 / bits).iter().sum();
+    assert_eq!(checked, elements * 24 * 2 * 2);
 }
 
 #[test]
@@ -98,6 +101,26 @@ fn wide_offsets_need_64_bits() {
     assert_eq!(index_function("f", &l, &["i", "j"]), Err(LayoutError::Overflow));
     let f = index_function_of("f", &l, &["i", "j"], Width::U64).unwrap();
     assert_eq!(f.eval(&[65535, 131071]), Some(65536 * 131072 - 1));
+}
+
+/// Every ldmatrix of a K-major swizzled tile, and every 16-byte store of a row-wise copy, is free of bank conflicts.
+#[test]
+fn swizzled_tiles_have_no_bank_conflicts() {
+    for (swizzle, k) in [(SmemSwizzle::B128, 64), (SmemSwizzle::B64, 32), (SmemSwizzle::B32, 16)] {
+        let shape = IntTuple::flat(&[Int::Static(128), Int::Static(k)]).unwrap();
+        let tile = atom(Major::K, swizzle, 16).unwrap().tile_to_shape(&shape, None).unwrap();
+        for column in (0..k).step_by(8) {
+            // 32 rows at one column, as ldmatrix.x4 addresses them.
+            let at = tile.slice(&Coord::ByMode(&[Coord::All, Coord::At(column)])).unwrap();
+            assert_eq!(at.wavefronts(16, &layout!(32:1), 16), 4, "{tile} at column {column}");
+        }
+        // Consecutive lanes take consecutive 16-byte chunks of a row.
+        let chunks = Layout::new(
+            IntTuple::flat(&[Int::Static(k / 8), Int::Static(256 / k)]).unwrap(),
+            IntTuple::flat(&[Int::Static(128 * 8), Int::ONE]).unwrap(),
+        );
+        assert_eq!(tile.wavefronts(16, &chunks.unwrap(), 16), 4, "{tile}");
+    }
 }
 
 /// The register fragments of PTX: g = lane / 4, t = lane % 4.

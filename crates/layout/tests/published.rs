@@ -50,6 +50,14 @@ fn a_thread_layout_partitions_a_tile() {
     assert_eq!((part, offset), ("(_8,_8):(_16,_2048)".parse().unwrap(), 1 + 128));
 }
 
+#[test]
+fn fragments_are_compact() {
+    let part: Layout = "((_2,_2,_2),_2,_4):((_1,_512,_8),_1024,_16)".parse().unwrap();
+    assert_eq!(part.fragment_like().unwrap().to_string(), "((_2,_2,_2),_2,_4):((_1,_2,_4),_32,_8)");
+    let broadcast: Layout = "((_2,_2),_3):((_0,_1),_8)".parse().unwrap();
+    assert_eq!(broadcast.fragment_like().unwrap().to_string(), "((_2,_2),(_3)):((_0,_1),(_2))");
+}
+
 /// The whole chain is a constant.
 #[test]
 fn layouts_are_constants() {
