@@ -202,10 +202,14 @@ fn each_is_one_sentence() {
             "this epilogue never uses acc(), so the product would be computed in vain; use acc in --epilogue",
         ),
     ];
-    for (call, want) in table {
-        let text = refused(&folder, &format!("gemm {call} {OUT}"));
-        assert_eq!(text, *want, "{call}");
-    }
+    let told = |call: &str| refused(&folder, &format!("gemm {call} {OUT}"));
+    let other: Vec<(&str, String)> = table
+        .iter()
+        .map(|(call, want)| (*call, *want, told(call)))
+        .filter(|(_, want, text)| want != text)
+        .map(|(call, _, text)| (call, text))
+        .collect();
+    assert!(other.is_empty(), "{other:#?}");
 }
 
 #[test]
