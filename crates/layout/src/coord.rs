@@ -43,7 +43,7 @@ impl Layout {
         while i < self.shape.leaves() {
             let (s, d) = (self.shape.get(i), self.stride.get(i).value());
             if !s.is(1) && d != 0 {
-                out[i] = Int::Dynamic(offset / d % s.value());
+                out[i] = Int::Dynamic(offset.wrapping_div(d) % s.value());
             }
             i += 1;
         }

@@ -154,7 +154,10 @@ impl Layout {
         self.shape.is_static() && self.stride.is_static()
     }
 
-    /// Mode `i` as a layout. `i` must be below [`rank`](Self::rank).
+    /// Mode `i` as a layout.
+    ///
+    /// # Panics
+    /// When `i` is not below [`rank`](Self::rank).
     pub const fn mode(&self, i: usize) -> Self {
         Self { shape: self.shape.mode(i), stride: self.stride.mode(i) }
     }
@@ -195,7 +198,7 @@ impl Layout {
         offset
     }
 
-    /// The strides as a layout on their own values with every integer dynamic: the shape keeps its form.
+    /// The same layout with every integer dynamic.
     pub fn to_dynamic(&self) -> Self {
         let d = |t: &IntTuple| {
             let v: Vec<Int> = t.iter().map(Int::to_dynamic).collect();

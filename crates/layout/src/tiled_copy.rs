@@ -178,4 +178,34 @@ impl TiledCopy {
         let rest = if data.rank() > 1 { Coord::ByMode(all.split_at(data.rank()).0) } else { Coord::All };
         tv.slice(&Coord::ByMode(&[Coord::At(thread), Coord::All, rest]))
     }
+
+    /// A fragment of one thread, (value, rest…), seen as this copy moves it: (atom values, rest…). CuTe's `retile_S` and
+    /// `retile_D`: registers that a [`TiledMma`] holds become the source or destination of a copy made
+    /// [`for_mma`](Self::for_mma).
+    ///
+    /// # Errors
+    /// Those of the divides when the fragment is not one of this copy's tile.
+    pub const fn retile(&self, fragment: &Layout) -> Result<Layout, LayoutError> {
+        let values = fragment.mode(0).size();
+        // (m, n) → which vector of `values` elements of the thread it is.
+        let owner = tri!(tri!(self.tv.right_inverse()).with_shape(self.tiler));
+        let vectors = tri!(owner.upcast(self.threads().saturating_mul(values.value())));
+        let vector = tri!(Layout::contiguous(values));
+        let order = tri!(vector.logical_product(&Tiler::Layout(&tri!(vectors.right_inverse()))));
+        let atom = tri!(Layout::contiguous(self.reference.mode(1).size()));
+        let order = tri!(order.zipped_divide(&Tiler::Layout(&atom)));
+        let mut tiler = [Tiler::Keep; IntTuple::MAX_LEAVES];
+        let mut keep = [Coord::All; IntTuple::MAX_LEAVES];
+        tiler[0] = Tiler::Size(values);
+        keep[0] = Coord::At(0);
+        let (tile, mut i) = (vectors.shape.product_each(), 0);
+        while i < tile.leaves() && i + 1 < IntTuple::MAX_LEAVES {
+            tiler[i + 1] = Tiler::Size(tile.get(i));
+            i += 1;
+        }
+        let tiles = tri!(fragment.zipped_divide(&Tiler::ByMode(tiler.split_at(i + 1).0)));
+        let tiles = tri!(tiles.compose_by(&Tiler::ByMode(&[Tiler::Layout(&order), Tiler::Keep])));
+        let rest = Coord::ByMode(keep.split_at(fragment.rank()).0);
+        Ok(tri!(tiles.slice(&Coord::ByMode(&[Coord::All, rest]))).0)
+    }
 }

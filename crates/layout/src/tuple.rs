@@ -120,7 +120,10 @@ impl IntTuple {
         self.leaf_count as usize
     }
 
-    /// The `i`-th integer, left to right, whatever the nesting. `i` must be below [`leaves`](Self::leaves).
+    /// The `i`-th integer, left to right, whatever the nesting.
+    ///
+    /// # Panics
+    /// When `i` is above [`MAX_LEAVES`](Self::MAX_LEAVES); between this and [`leaves`](Self::leaves) it is 0.
     pub const fn get(&self, i: usize) -> Int {
         if self.dynamic >> i & 1 == 1 { Int::Dynamic(self.values[i]) } else { Int::Static(self.values[i]) }
     }
@@ -139,10 +142,15 @@ impl IntTuple {
         self.dynamic == 0
     }
 
-    /// Mode `i`; an integer is its own mode 0. `i` must be below [`rank`](Self::rank).
+    /// Mode `i`; an integer is its own mode 0.
+    ///
+    /// # Panics
+    /// When `i` is not below [`rank`](Self::rank).
     pub const fn mode(&self, i: usize) -> Self {
+        let at = self.child_at(Cursor::START, i);
+        assert!(!self.at_end(at), "no such mode");
         let mut t = Self::NOTHING;
-        let _ = t.push_subtree(self, self.child_at(Cursor::START, i));
+        t.push_subtree(self, at);
         t
     }
 
@@ -384,7 +392,7 @@ impl IntTuple {
             return at;
         }
         let (mut c, mut n) = (Cursor { token: at.token + 1, leaf: at.leaf }, 0);
-        while n < i {
+        while n < i && !self.at_end(c) {
             c = self.skip(c);
             n += 1;
         }

@@ -165,3 +165,36 @@ fn ldmatrix_rows_are_ptxs() {
     // What arrives in registers is the A fragment.
     assert_eq!(copy.tv(Side::Destination).unwrap().coalesce(), mma.tv(Operand::A).unwrap().coalesce());
 }
+
+/// The copy's view of the registers agrees with the multiplication's: one register holds one element of the matrix.
+#[test]
+fn retiled_fragments_hold_the_same_elements() {
+    let mma = TiledMma::new(MmaAtom::mma_sync(16, 16, [32, 16, 16, 32]).unwrap(), &layout!((2, 2, 1)))
+        .unwrap()
+        .with_permutation(1, &layout!((8, 2, 2):(1, 16, 8)))
+        .unwrap();
+    let (a, b, c) = (layout!((64, 64):(64, 1)), layout!((96, 64):(64, 1)), layout!((64, 96):(96, 1)));
+    let load = CopyAtom::ldmatrix(4, false).unwrap();
+    for (operand, matrix, atom, bits) in [
+        (Operand::A, a, load, 16),
+        (Operand::B, b, load, 16),
+        (Operand::B, b, CopyAtom::ldmatrix(2, false).unwrap(), 16),
+        (Operand::C, c, CopyAtom::universal(64).unwrap(), 32),
+    ] {
+        let copy = TiledCopy::for_mma(atom, bits, &mma, operand).unwrap();
+        for thread in [0, 5, 37, 127] {
+            let (held, at) = mma.partition(operand, &matrix, thread).unwrap();
+            let fragment = held.fragment_like().unwrap();
+            let mut element = vec![None; fragment.size().value() as usize];
+            for i in 0..held.size().value() {
+                element[fragment.eval(i) as usize] = Some(at + held.eval(i));
+            }
+            let (moved, at) = copy.partition(Side::Destination, &matrix, thread).unwrap();
+            let view = copy.retile(&fragment).unwrap();
+            assert_eq!(view.size(), moved.size());
+            for i in 0..moved.size().value() {
+                assert_eq!(element[view.eval(i) as usize], Some(at + moved.eval(i)), "{operand:?} of {thread} at {i}");
+            }
+        }
+    }
+}
