@@ -7,8 +7,8 @@ use crate::launch;
 use crate::plans::{Key, Plans, Prepared};
 use std::fmt;
 use std::sync::Arc;
-use warpwright_kernels::{Arguments, GemmHost, can_implement};
-use warpwright_runtime::{Device, Executable, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
+use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
+use warpwright_runtime::{Device, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
 use warpwright_spec::{Extents, KernelPlan, Order, Problem, ScheduleId, SchedulerId, Spec, check};
 
 /// A spec on a device. Cheap to clone; clones share their plans.
@@ -37,7 +37,7 @@ impl Core {
             && !matches!(spec.schedule, ScheduleId::AUTO)
             && !matches!(spec.scheduler, SchedulerId::AUTO);
         if fixed {
-            core.load(&plan)?;
+            core.load(plan)?;
         }
         Ok(core)
     }
@@ -62,8 +62,7 @@ impl Core {
     pub(crate) fn prepare(&self, problem: &Problem) -> Result<usize, BuildError> {
         let problem = dense_if_single(problem.clone());
         let facts = self.usual_facts(&problem);
-        let prepared = self.make(&problem, &facts)?;
-        Ok(launch::workspace(&prepared.plan, self.device.info(), &problem).bytes)
+        Ok(self.make(&problem, &facts)?.workspace.bytes)
     }
 
     pub(crate) fn run(
@@ -96,19 +95,10 @@ impl Core {
                 &made
             }
         };
-        let Prepared { plan, executable } = prepared;
-        self.launch(stream, plan, executable, problem, arguments, workspace)
-    }
-
-    fn launch(
-        &self,
-        stream: &Stream,
-        plan: &KernelPlan,
-        executable: &Executable,
-        problem: &Problem,
-        arguments: &Arguments<'_>,
-        workspace: Option<WorkspacePtr>,
-    ) -> Result<(), RunError> {
+        if let Some(workspace) = workspace {
+            workspace.check(prepared.workspace)?;
+        }
+        let Prepared { plan, executable, .. } = prepared;
         if self.device.is_host() {
             // SAFETY: the views borrow their memory until this call returns, D exclusively, and the host's work is done then;
             // addresses in arrays of bases are the caller's own promise, made when the array became an operand.
@@ -117,13 +107,13 @@ impl Core {
             return Ok(unsafe { executable.run(stream, &Invocation { launches: &[], host: &host }) }?);
         }
         can_implement(plan, self.device.info(), problem, arguments)?;
-        launch::launch(stream, plan, executable, problem, arguments, workspace)
+        launch::launch(stream, prepared, problem, arguments, &self.epilogue)
     }
 
     /// Plans a problem, compiles what is missing, and remembers both.
     fn make(&self, problem: &Problem, facts: &OperandFacts) -> Result<Prepared, BuildError> {
         let plan = self.resolve(problem, facts)?;
-        let prepared = Prepared { plan, executable: self.load(&plan)? };
+        let prepared = self.load(plan)?;
         if let Some(key) = Key::of(problem, facts) {
             self.plans.remember(key, &prepared);
         }
@@ -134,19 +124,15 @@ impl Core {
         auto::resolve(&self.spec, self.device.info(), problem, facts)
     }
 
-    fn load(&self, plan: &KernelPlan) -> Result<Executable, BuildError> {
+    fn load(&self, plan: KernelPlan) -> Result<Prepared, BuildError> {
         let program = if self.device.is_host() {
             // The CPU runs the plan itself.
-            Program {
-                name: plan.name(),
-                tag: plan.spec.arch,
-                launches: Vec::new(),
-                workspace: WorkspaceLayout::default(),
-            }
+            Program { name: plan.name(), tag: plan.spec.arch, launches: Vec::new(), workspace: WorkspaceLayout::default() }
         } else {
-            launch::program(plan)?
+            lower::program(&plan)?
         };
-        Ok(self.plans.load(program, |program| self.device.load(program))?)
+        let workspace = program.workspace;
+        Ok(Prepared { plan, executable: self.plans.load(program, |program| self.device.load(program))?, workspace })
     }
 
     /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major.

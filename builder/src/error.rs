@@ -18,6 +18,9 @@ pub enum BuildError {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The plan has no device code.
+    #[error(transparent)]
+    Lower(#[from] warpwright_kernels::lower::LowerError),
     /// The kernel cannot be compiled or loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -155,6 +158,9 @@ pub enum RunError {
     /// The kernel cannot execute this problem.
     #[error(transparent)]
     CanImplement(#[from] warpwright_kernels::CanImplementError),
+    /// The call cannot be launched.
+    #[error(transparent)]
+    Call(#[from] warpwright_kernels::lower::CallError),
     /// A tensor of the call could not be made or copied.
     #[error(transparent)]
     Tensor(#[from] TensorError),

@@ -3,7 +3,7 @@
 use crate::auto::OperandFacts;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use warpwright_runtime::{Executable, LoadError, Program};
+use warpwright_runtime::{Executable, LoadError, Program, WorkspaceLayout};
 use warpwright_spec::{Extents, KernelPlan, Mnk, Problem};
 
 /// What a plan is remembered by: everything that the choice of a plan looks at.
@@ -31,6 +31,7 @@ impl Key {
 pub(crate) struct Prepared {
     pub(crate) plan: KernelPlan,
     pub(crate) executable: Executable,
+    pub(crate) workspace: WorkspaceLayout,
 }
 
 struct Entry {

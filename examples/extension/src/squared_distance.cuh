@@ -1,6 +1,39 @@
-// Sum over k of (a - b)^2, from global memory straight into accumulators that lie as mma.sync's do.
+// Sum over k of (a - b)^2, from global memory straight into registers.
+
+// A thread's sums lie where mma.sync m16n8 would put them: the epilogue asks an accumulator source for no more than this.
+struct DistanceAccumulators {
+    static constexpr unsigned subtiles = cfg::warp_m / 16;
+    static constexpr unsigned fragments_n = cfg::warp_n / 8;
+
+    float value[subtiles][fragments_n][4];
+
+    __device__ __forceinline__ void clear() {
+#pragma unroll
+        for (unsigned i = 0; i < subtiles * fragments_n * 4; ++i) (&value[0][0][0])[i] = 0.0f;
+    }
+
+    __device__ __forceinline__ unsigned row(unsigned subtile) const { return idx::warp_row(threadIdx.x / 32) + subtile * 16; }
+    __device__ __forceinline__ unsigned column(unsigned) const { return idx::warp_column(threadIdx.x / 32); }
+
+    template <class F>
+    __device__ __forceinline__ void for_each_pair(unsigned subtile, const F& f) const {
+        const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+        for (unsigned i = 0; i < subtiles; ++i) {
+            if (i != subtile) continue;
+#pragma unroll
+            for (unsigned j = 0; j < fragments_n; ++j)
+#pragma unroll
+                for (unsigned v = 0; v < 4; v += 2) {
+                    f(idx::accumulator_row(lane, v), idx::accumulator_column(lane, v) + j * 8, value[i][j][v],
+                      value[i][j][v + 1]);
+                }
+        }
+    }
+};
+
 struct SquaredDistance {
-    using Accumulators = Sm80Accumulators;
+    using Accumulators = DistanceAccumulators;
 
     const Params& params;
 

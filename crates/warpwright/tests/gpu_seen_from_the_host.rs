@@ -1,0 +1,267 @@
+//! What the builder does with a GPU, on a stand-in that counts what is loaded and launched: tag and target, what has no device
+//! code, plans before and in a capture, and that a prepared call neither compiles nor allocates.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use warpwright::prelude::*;
+use warpwright::runtime::backend::{Backend, BackendExecutable, BackendGraph, BackendStream, Buffer};
+use warpwright::runtime::{CaptureError, Invocation, KernelInfo, LoadError, MemoryError, Program, StreamError};
+use warpwright::{BuildError, DeviceInfo, PlanError, RunError, Space};
+
+type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+
+#[derive(Debug, Default)]
+struct Counts {
+    loads: AtomicUsize,
+    launches: AtomicUsize,
+    capturing: AtomicBool,
+}
+
+/// A GPU without memory of its own: host tensors are its operands, and launches are counted.
+#[derive(Debug)]
+struct StandIn {
+    info: DeviceInfo,
+    counts: Arc<Counts>,
+}
+
+impl StandIn {
+    fn device(info: DeviceInfo) -> (Device, Arc<Counts>) {
+        let counts = Arc::<Counts>::default();
+        (Device::from_backend(StandIn { info, counts: counts.clone() }), counts)
+    }
+}
+
+impl Backend for StandIn {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+    fn space(&self) -> Space {
+        Space::Host
+    }
+    fn open_stream(&self) -> std::result::Result<Box<dyn BackendStream>, StreamError> {
+        Ok(Box::new(Queue(self.counts.clone())))
+    }
+    fn synchronize(&self) -> std::result::Result<(), StreamError> {
+        Ok(())
+    }
+    fn load(&self, program: &Program) -> std::result::Result<Box<dyn BackendExecutable>, LoadError> {
+        assert!(program.launches[0].source.contains("extern \"C\" __global__"));
+        self.counts.loads.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(Loaded(self.counts.clone())))
+    }
+}
+
+#[derive(Debug)]
+struct Loaded(Arc<Counts>);
+
+impl BackendExecutable for Loaded {
+    fn kernels(&self) -> &[KernelInfo] {
+        &[]
+    }
+    unsafe fn run(&self, _: &dyn BackendStream, run: &Invocation<'_>) -> std::result::Result<(), warpwright::runtime::RunError> {
+        self.0.launches.fetch_add(run.launches.len(), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Queue(Arc<Counts>);
+
+struct Recorded;
+
+impl BackendGraph for Recorded {
+    fn launch(&self, _: &dyn BackendStream) -> std::result::Result<(), StreamError> {
+        Ok(())
+    }
+}
+
+impl BackendStream for Queue {
+    fn handle(&self) -> u64 {
+        1
+    }
+    fn synchronize(&self) -> std::result::Result<(), StreamError> {
+        Ok(())
+    }
+    fn wait_for(&self, _: &dyn BackendStream) -> std::result::Result<(), StreamError> {
+        Ok(())
+    }
+    fn is_capturing(&self) -> std::result::Result<bool, StreamError> {
+        Ok(self.0.capturing.load(Ordering::Relaxed))
+    }
+    fn begin_capture(&self) -> std::result::Result<(), StreamError> {
+        self.0.capturing.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+    fn end_capture(&self) -> std::result::Result<Box<dyn BackendGraph>, StreamError> {
+        self.0.capturing.store(false, Ordering::Relaxed);
+        Ok(Box::new(Recorded))
+    }
+    fn allocate(&self, bytes: usize) -> std::result::Result<Box<dyn Buffer>, MemoryError> {
+        Err(MemoryError::OutOfMemory { space: Space::Host, bytes })
+    }
+    unsafe fn copy_from_host(&self, _: u64, _: &[u8]) -> std::result::Result<(), MemoryError> {
+        Ok(())
+    }
+    unsafe fn copy_to_host(&self, _: u64, _: &mut [u8]) -> std::result::Result<(), MemoryError> {
+        Ok(())
+    }
+    unsafe fn copy(&self, _: u64, _: u64, _: usize) -> std::result::Result<(), MemoryError> {
+        Ok(())
+    }
+    unsafe fn fill(&self, _: u64, _: u8, _: usize) -> std::result::Result<(), MemoryError> {
+        Ok(())
+    }
+}
+
+/// Counts this thread's allocations.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn load(n: &AtomicUsize) -> usize {
+    n.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_tag_fits_a_device_or_is_refused_before_anything_is_compiled() -> Result {
+    for (info, fits) in [
+        (DeviceInfo::t4(), [true, false, false, false, false]),
+        (DeviceInfo::a100(), [true, true, false, false, false]),
+        (DeviceInfo::l40s(), [true, true, true, false, false]),
+        (DeviceInfo::h200(), [true, true, true, true, false]),
+        (DeviceInfo::b200(), [true, true, true, false, true]),
+    ] {
+        let (device, counts) = StandIn::device(info);
+        for (&tag, fits) in ArchId::ALL.iter().zip(fits) {
+            let error = match AnyGemm::new(&GemmDesc::new(tag, Dtype::F16, Dtype::F32), &device) {
+                Ok(_) => {
+                    assert!(fits, "{tag} on {}", device.name());
+                    continue;
+                }
+                Err(error) => error,
+            };
+            let text = error.to_string();
+            match error {
+                BuildError::Plan(PlanError::ArchMismatch(_)) => {
+                    assert!(!fits, "{text}");
+                    assert!(text.contains(tag.name()) && text.contains("use the tag"), "{text}");
+                }
+                // Turing's mainloop has no device code yet.
+                other => assert!(tag == ArchId::SM75, "{other}"),
+            }
+        }
+        assert_eq!(load(&counts.loads), 0);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_named_schedule_is_refused_and_auto_takes_what_exists() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::h200());
+    let named = GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().build(&device).err().ok_or("it was built")?;
+    assert!(named.to_string().contains("Cooperative") && named.to_string().contains("no device code yet"), "{named}");
+    let gemm = GemmBuilder::<Sm90, bf16, f32>::auto().build(&device)?;
+    let text = gemm.explain(&Problem::dense(4096, 4096, 4096))?;
+    assert!(text.contains("Multistage") && text.contains("instead of Wgmma"), "{text}");
+    let older = GemmBuilder::<Sm80, bf16, f32>::auto().build(&device)?.explain(&Problem::dense(4096, 4096, 4096))?;
+    assert!(older.contains("Sm90 kernels run here too"), "{older}");
+    assert_eq!(load(&counts.loads), 0, "Auto slots are compiled at the first run");
+    Ok(())
+}
+
+#[test]
+fn fixed_slots_compile_at_build_and_serve_every_aligned_problem() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::a100());
+    let stream = device.default_stream()?;
+    let mut gemm = GemmBuilder::<Sm80, bf16, f32>::auto()
+        .tile::<Tile<128, 128, 32>>()
+        .cluster::<Cluster<1, 1>>()
+        .schedule::<Multistage>()
+        .stages::<U4>()
+        .scheduler::<Persistent>()
+        .layouts::<RowMajor, ColumnMajor, RowMajor>()
+        .build(&device)?;
+    assert_eq!(load(&counts.loads), 1);
+    for (m, n, k) in [(256, 256, 256), (1024, 512, 64), (128, 4096, 32)] {
+        let (a, b) = (Tensor::<bf16>::zeros(m, k)?, Tensor::<bf16>::column_major(k, n)?);
+        gemm.run(&stream, &a, &b, &mut Tensor::zeros(m, n)?)?;
+
+    }
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 3));
+    // An operand that 16-byte copies cannot reach gets a substitute, compiled when it is first met.
+    let (a, b) = (Tensor::<bf16>::zeros(64, 31)?, Tensor::<bf16>::column_major(31, 64)?);
+    gemm.run(&stream, &a, &b, &mut Tensor::zeros(64, 64)?)?;
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (2, 4));
+    Ok(())
+}
+
+#[test]
+fn an_unprepared_problem_in_a_capture_is_an_error_and_a_prepared_one_is_recorded() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::a100());
+    let stream = device.new_stream()?;
+    let mut gemm = GemmBuilder::<Sm80, f16, f32>::auto().build(&device)?;
+    let (a, b, mut d) = (Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::column_major(64, 64)?, Tensor::<f16>::zeros(64, 64)?);
+    match stream.capture(|stream| gemm.run(stream, &a, &b, &mut d)) {
+        Err(CaptureError::Body(RunError::Unprepared)) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (0, 0));
+    assert!(!stream.is_capturing()?, "the capture was broken");
+    assert_eq!(gemm.prepare(&Problem::dense(64, 64, 64))?, 0);
+    assert_eq!(load(&counts.loads), 1);
+    let _ = stream.capture(|stream| gemm.run(stream, &a, &b, &mut d))?;
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 1));
+    Ok(())
+}
+
+#[test]
+fn a_prepared_call_compiles_nothing_and_allocates_nothing() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::a100());
+    let stream = device.default_stream()?;
+    let (bias, c) = (vec![0f32; 64], Tensor::<f16>::zeros(64, 64)?);
+    let (a, b, mut d) = (Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::zeros(64, 64)?);
+    let kernel = GemmBuilder::<Sm80, f16, f32>::auto().epilogue(relu(0.5 * acc() + row(&bias) + source(&c))).build(&device)?.detach();
+    kernel.run_with(&stream, &a, &b, &mut d, relu(2.0 * acc() + row(&bias) + source(&c)))?;
+    let before = ALLOCATIONS.with(Cell::get);
+    for i in 0..10 {
+        kernel.run_with(&stream, &a, &b, &mut d, relu(i * acc() + row(&bias) + source(&c)))?;
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 11));
+    Ok(())
+}
+
+/// Problems of one class differ in their extents and share what was compiled, however many there are.
+#[test]
+fn problems_of_one_class_share_a_kernel() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::a100());
+    let stream = device.default_stream()?;
+    let kernel = Kernel::<Composed<Sm80, f16, f32, Operands, Plan<Tile<64, 64, 32>>>>::compile(&device)?;
+    for m in 1..=600 {
+        let (a, b, mut d) = (Tensor::<f16>::zeros(m, 64)?, Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::zeros(m, 64)?);
+        kernel.run_with(&stream, &a, &b, &mut d, acc())?;
+    }
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 600));
+    Ok(())
+}
