@@ -102,7 +102,7 @@ fn check_space(operand: &dyn Fn() -> String, given: Space, empty: bool, expected
 }
 
 fn check_memory(operand: &str, view: &RawView<'_>) -> Result<(), RunError> {
-    let needed = view.layout().span(view.dtype()).unwrap_or(usize::MAX);
+    let needed = view.layout().span(view.dtype()).map_or(usize::MAX, |n| view.dtype().packed_bytes(n));
     let given = view.bytes();
     if given >= needed { Ok(()) } else { Err(RunError::Short { operand: operand.into(), needed, given }) }
 }

@@ -323,7 +323,7 @@ impl Check {
         if view.space() != self.space && !empty {
             return Err(BindError::Space { argument, what, given: view.space(), expected: self.space });
         }
-        let needed = view.layout().span(view.dtype()).unwrap_or(usize::MAX);
+        let needed = view.layout().span(view.dtype()).map_or(usize::MAX, |n| view.dtype().packed_bytes(n));
         if view.bytes() < needed && !empty {
             return Err(BindError::Memory { argument, what, needed, given: view.bytes() });
         }

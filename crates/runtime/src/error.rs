@@ -3,7 +3,7 @@
 use warpwright_arch::ArchMismatch;
 use warpwright_numeric::Dtype;
 
-use crate::Space;
+use crate::{Space, Strided};
 use crate::nvrtc::{CompileError, NvrtcMissing};
 
 /// A call into the CUDA driver that failed, with the driver's own words.
@@ -189,6 +189,14 @@ pub enum TensorError {
         extents: [usize; 3],
         /// Strides of batch, rows, columns, in elements.
         strides: [i64; 3],
+    },
+    /// A copy between tensors of different layouts.
+    #[error("the source has extents {:?} with strides {:?} and this tensor has {:?} with {:?}: copy between equal layouts", given.extents, given.strides, expected.extents, expected.strides)]
+    Layout {
+        /// The source's.
+        given: Strided,
+        /// This tensor's.
+        expected: Strided,
     },
     /// An index or range beyond the extents.
     #[error("{what} {index} is beyond the extent {extent}")]

@@ -237,6 +237,48 @@ impl<T: Element> Tensor<T> {
         self.view().to_device(stream)
     }
 
+    /// Copies a tensor of the same layout into this one's memory, in the stream's order: the addresses that a recorded graph
+    /// holds get new values. Bytes between rows are copied too. To host memory, it waits.
+    ///
+    /// # Errors
+    /// [`TensorError::Layout`] unless the layouts are equal; [`TensorError::WrongDevice`], or the driver's.
+    pub fn copy_from(&mut self, stream: &Stream, source: &Tensor<T>) -> Result<(), TensorError> {
+        if self.layout != source.layout {
+            return Err(TensorError::Layout { given: source.layout, expected: self.layout });
+        }
+        let bytes = T::DTYPE.packed_bytes(self.layout.span(T::DTYPE)?);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let queue = stream.queue().backend();
+        let (from, to) = (source.view().raw(), self.address());
+        match (from.host_bytes(), self.space()) {
+            (None, Space::Host) => {
+                source.check_stream(stream)?;
+                // SAFETY: this tensor's own bytes, borrowed mutably, and the copy is waited for.
+                let target = unsafe { std::slice::from_raw_parts_mut(to as *mut u8, bytes) };
+                // SAFETY: the source's bytes are valid device memory.
+                unsafe { queue.copy_to_host(from.address(), target)? };
+            }
+            (Some(host), Space::Host) => {
+                // SAFETY: as above; two tensors do not overlap.
+                unsafe { std::slice::from_raw_parts_mut(to as *mut u8, bytes) }.copy_from_slice(&host[..bytes]);
+            }
+            (Some(host), _) => {
+                self.check_stream(stream)?;
+                // SAFETY: the destination is this tensor's own memory, of the same layout and so of the same size.
+                unsafe { queue.copy_from_host(to, &host[..bytes])? };
+            }
+            (None, _) => {
+                self.check_stream(stream)?;
+                source.check_stream(stream)?;
+                // SAFETY: as above; the source is freed in stream order.
+                unsafe { queue.copy(to, from.address(), bytes)? };
+            }
+        }
+        Ok(())
+    }
+
     /// A copy in host memory, with the same layout. It waits for the work submitted to `stream`, which has to be the one that
     /// last wrote this tensor, or to wait for it.
     ///

@@ -222,3 +222,17 @@ proptest! {
         prop_assert_eq!(tensor.to_vec().unwrap(), expected);
     }
 }
+
+#[test]
+fn a_tensor_takes_over_values_of_an_equal_layout_only() {
+    let stream = Device::host().default_stream().unwrap();
+    let source = Tensor::<f32>::from_fn(3, 4, |m, n| (10 * m + n) as f32).unwrap();
+    let mut target = Tensor::<f32>::zeros(3, 4).unwrap();
+    target.copy_from(&stream, &source).unwrap();
+    assert_eq!(target.to_vec().unwrap(), source.to_vec().unwrap());
+    let refused = target.copy_from(&stream, &Tensor::column_major(3, 4).unwrap()).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the source has extents [1, 3, 4] with strides [12, 1, 3] and this tensor has [1, 3, 4] with [12, 4, 1]: copy between equal layouts"
+    );
+}
