@@ -61,11 +61,13 @@ impl ComposedLayout {
     }
 
     /// The offset of the linear coordinate `index`.
+    #[inline]
     pub const fn eval(&self, index: i64) -> i64 {
         self.swizzle.apply(self.offset.value().wrapping_add(self.layout.eval(index)))
     }
 
     /// The offset of the coordinate `coord`, one integer a mode.
+    #[inline]
     pub const fn eval_at(&self, coord: &[i64]) -> i64 {
         self.swizzle.apply(self.offset.value().wrapping_add(self.layout.eval_at(coord)))
     }

@@ -20,6 +20,7 @@ pub enum Int {
 
 /// Quotient and remainder by a positive divisor. A general 64-bit division costs more than all else that an evaluation or
 /// a composition does.
+#[inline]
 pub(crate) const fn div_rem(n: i64, by: i64) -> (i64, i64) {
     if n >= 0 && by & (by - 1) == 0 {
         (n >> by.trailing_zeros(), n & (by - 1))
@@ -38,6 +39,7 @@ impl Int {
     pub const ONE: Self = Self::Static(1);
 
     /// The integer, whichever kind it is.
+    #[inline]
     pub const fn value(self) -> i64 {
         match self {
             Self::Static(v) | Self::Dynamic(v) => v,
@@ -45,20 +47,24 @@ impl Int {
     }
 
     /// Whether the layout knows the value.
+    #[inline]
     pub const fn is_static(self) -> bool {
         matches!(self, Self::Static(_))
     }
 
     /// Whether this is the static integer `v` (CuTe's `is_constant<v>`).
+    #[inline]
     pub const fn is(self, v: i64) -> bool {
         matches!(self, Self::Static(s) if s == v)
     }
 
+    #[inline]
     const fn join(self, other: Self, v: i64) -> Self {
         if self.is_static() && other.is_static() { Self::Static(v) } else { Self::Dynamic(v) }
     }
 
     /// `self * other`.
+    #[inline]
     pub const fn mul(self, other: Self) -> Self {
         if self.is(0) || other.is(0) {
             return Self::ZERO;
@@ -67,16 +73,19 @@ impl Int {
     }
 
     /// `self + other`.
+    #[inline]
     pub const fn add(self, other: Self) -> Self {
         self.join(other, self.value().saturating_add(other.value()))
     }
 
     /// `self - other`.
+    #[inline]
     pub const fn sub(self, other: Self) -> Self {
         self.join(other, self.value().saturating_sub(other.value()))
     }
 
     /// `self / other`, rounded toward zero, for a positive `other`.
+    #[inline]
     pub(crate) const fn div(self, other: Self) -> Self {
         if self.is(0) {
             return Self::ZERO;
@@ -85,23 +94,27 @@ impl Int {
     }
 
     /// Whether `self` is a multiple of the positive `other`.
+    #[inline]
     pub(crate) const fn is_multiple_of(self, other: Self) -> bool {
         div_rem(self.value(), other.value()).1 == 0
     }
 
     /// `self / other`, rounded up, for a non-negative `self` and a positive `other`.
+    #[inline]
     pub(crate) const fn ceil_div(self, other: Self) -> Self {
         let (quotient, rest) = div_rem(self.value(), other.value());
         self.join(other, quotient + (rest > 0) as i64)
     }
 
     /// The smaller of the two.
+    #[inline]
     pub const fn min(self, other: Self) -> Self {
         let v = if self.value() < other.value() { self.value() } else { other.value() };
         self.join(other, v)
     }
 
     /// The absolute value.
+    #[inline]
     pub const fn abs(self) -> Self {
         match self {
             Self::Static(v) => Self::Static(v.saturating_abs()),
@@ -110,6 +123,7 @@ impl Int {
     }
 
     /// -1, 0 or 1.
+    #[inline]
     pub const fn signum(self) -> Self {
         match self {
             Self::Static(v) => Self::Static(v.signum()),
@@ -118,6 +132,7 @@ impl Int {
     }
 
     /// The same value as a dynamic integer.
+    #[inline]
     pub const fn to_dynamic(self) -> Self {
         Self::Dynamic(self.value())
     }

@@ -163,6 +163,7 @@ impl Layout {
     }
 
     /// The offset of the linear coordinate `index`. Beyond the size, the last mode goes on.
+    #[inline]
     pub const fn eval(&self, index: i64) -> i64 {
         let n = self.shape.leaves();
         if n == 0 {
@@ -172,6 +173,7 @@ impl Layout {
     }
 
     /// The offset of the coordinate `coord`, one integer a mode. Missing coordinates are 0.
+    #[inline]
     pub const fn eval_at(&self, coord: &[i64]) -> i64 {
         let (mut at, mut i, mut offset) = (self.shape.child_at(Cursor::START, 0), 0, 0);
         while i < coord.len() && !self.shape.at_end(at) {
@@ -183,6 +185,7 @@ impl Layout {
         offset
     }
 
+    #[inline]
     pub(crate) const fn eval_leaves(&self, from: usize, to: usize, index: i64) -> i64 {
         let (shape, stride) = (self.shape.values(), self.stride.values());
         let (mut rest, mut offset, mut i) = (index, 0i64, from);
@@ -286,6 +289,7 @@ impl Builder {
         self.fits = self.fits && self.shape.push_close() && self.stride.push_close();
     }
 
+    #[inline]
     pub(crate) const fn leaf(&mut self, shape: Int, stride: Int) {
         self.fits = self.fits && self.shape.push_leaf(shape) && self.stride.push_leaf(stride);
     }
@@ -338,6 +342,7 @@ impl Flat {
         Self { shape: IntTuple::NOTHING, stride: IntTuple::NOTHING, fits: true }
     }
 
+    #[inline]
     pub(crate) const fn push(&mut self, s: Int, d: Int) {
         if s.is(1) {
             return;

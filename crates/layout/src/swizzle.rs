@@ -35,6 +35,7 @@ impl Swizzle {
     }
 
     /// The field that is read.
+    #[inline]
     pub const fn source_mask(&self) -> i64 {
         ((1 << self.bits) - 1) << (self.base + if self.shift > 0 { self.shift } else { 0 })
     }
@@ -45,6 +46,7 @@ impl Swizzle {
     }
 
     /// The swizzled offset.
+    #[inline]
     pub const fn apply(&self, x: i64) -> i64 {
         let field = x & self.source_mask();
         x ^ if self.shift >= 0 { field >> self.shift } else { field << -self.shift }

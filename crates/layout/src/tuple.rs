@@ -116,6 +116,7 @@ impl IntTuple {
     }
 
     /// The number of integers.
+    #[inline]
     pub const fn leaves(&self) -> usize {
         self.leaf_count as usize
     }
@@ -124,6 +125,7 @@ impl IntTuple {
     ///
     /// # Panics
     /// When `i` is above [`MAX_LEAVES`](Self::MAX_LEAVES); between this and [`leaves`](Self::leaves) it is 0.
+    #[inline]
     pub const fn get(&self, i: usize) -> Int {
         if self.dynamic >> i & 1 == 1 { Int::Dynamic(self.values[i]) } else { Int::Static(self.values[i]) }
     }
@@ -133,6 +135,7 @@ impl IntTuple {
         (0..self.leaves()).map(|i| self.get(i))
     }
 
+    #[inline]
     pub(crate) const fn values(&self) -> &[i64; Self::MAX_LEAVES] {
         &self.values
     }
@@ -225,10 +228,12 @@ impl IntTuple {
         path
     }
 
+    #[inline]
     const fn is_open(&self, i: usize) -> bool {
         self.opens >> i & 1 == 1
     }
 
+    #[inline]
     const fn is_close(&self, i: usize) -> bool {
         self.closes >> i & 1 == 1
     }
@@ -256,6 +261,7 @@ impl IntTuple {
         true
     }
 
+    #[inline]
     const fn put(&mut self, v: Int) {
         let i = self.leaf_count as usize;
         self.values[i] = v.value();
@@ -266,6 +272,7 @@ impl IntTuple {
     }
 
     /// Appends an integer without a token; [`flat_tokens`](Self::flat_tokens) gives the tokens afterwards.
+    #[inline]
     pub(crate) const fn put_bare(&mut self, v: Int) -> bool {
         if self.leaf_count as usize == Self::MAX_LEAVES {
             return false;
@@ -310,6 +317,7 @@ impl IntTuple {
         self.push_token(Token::Close)
     }
 
+    #[inline]
     pub(crate) const fn push_leaf(&mut self, v: Int) -> bool {
         if self.leaf_count as usize == Self::MAX_LEAVES || !self.push_token(Token::Leaf) {
             return false;
@@ -347,11 +355,13 @@ impl IntTuple {
     }
 
     /// Whether `at` is behind the last mode of its tuple.
+    #[inline]
     pub(crate) const fn at_end(&self, at: Cursor) -> bool {
         at.token >= self.token_count as usize || self.is_close(at.token)
     }
 
     /// The position behind the subtree at `at`.
+    #[inline]
     pub(crate) const fn skip(&self, at: Cursor) -> Cursor {
         if !self.is_open(at.token) {
             return Cursor { token: at.token + 1, leaf: at.leaf + 1 };
