@@ -5,8 +5,8 @@ use crate::core::Core;
 use crate::error::{BuildError, RunError};
 use warpwright_epilogue::Args;
 use warpwright_kernels::Arguments;
-use warpwright_runtime::{Device, RawView, RawViewMut, Stream, WorkspacePtr};
-use warpwright_spec::{GemmDesc, KernelPlan, Problem, Spec};
+use warpwright_runtime::{Device, Executable, RawView, RawViewMut, Stream, WorkspacePtr};
+use warpwright_spec::{GemmDesc, KernelPlan, Problem, RasterOrder, Spec};
 
 /// A GEMM of which nothing is known by type: the same rules, plans and kernels, found at run time.
 #[derive(Clone, Debug)]
@@ -67,6 +67,17 @@ impl AnyGemm {
     ) -> Result<(), RunError> {
         let arguments = Arguments { a, b, d, epilogue: args.epilogue, extra: args.extra };
         self.core.run(stream, &arguments, args.workspace)
+    }
+
+    /// The same kernel with its tiles walked in this order, for racing one walk against another: `swizzle` tiles side by side,
+    /// rounded up to a power of two.
+    pub fn rasterized(self, raster: RasterOrder, swizzle: usize) -> AnyGemm {
+        AnyGemm { core: self.core.rasterized(raster, swizzle) }
+    }
+
+    /// What was compiled so far: a plan of each translation unit, and the loaded program with its kernels' names.
+    pub fn compiled(&self) -> Vec<(KernelPlan, Executable)> {
+        self.core.compiled()
     }
 
     /// The plan of a problem, layouts that are `Auto` taken as K-major inputs and a row-major D.

@@ -8,8 +8,8 @@ use crate::plans::{Key, Plans, Prepared};
 use std::fmt;
 use std::sync::Arc;
 use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
-use warpwright_runtime::{Device, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
-use warpwright_spec::{Extents, KernelPlan, Order, Problem, ScheduleId, SchedulerId, Spec, check};
+use warpwright_runtime::{Device, Executable, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
+use warpwright_spec::{Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check};
 
 /// A spec on a device. Cheap to clone; clones share their plans.
 #[derive(Clone)]
@@ -18,6 +18,8 @@ pub(crate) struct Core {
     epilogue: warpwright_epilogue::Program,
     device: Device,
     plans: Arc<Plans>,
+    /// How tiles are walked, if the caller decided it.
+    walk: Option<(RasterOrder, usize)>,
 }
 
 /// A problem that stands for all when a kernel is built before its first problem is known.
@@ -28,7 +30,7 @@ impl Core {
     pub(crate) fn new(spec: &Spec, device: &Device) -> Result<Core, BuildError> {
         check(spec)?;
         let epilogue = warpwright_epilogue::Program::of(spec.epilogue, spec.acc, spec.d)?;
-        let core = Core { spec: *spec, epilogue, device: device.clone(), plans: Arc::new(Plans::new()) };
+        let core = Core { spec: *spec, epilogue, device: device.clone(), plans: Arc::new(Plans::new()), walk: None };
         let typical = Problem::dense(TYPICAL, TYPICAL, TYPICAL);
         let plan = core.resolve(&typical, &core.usual_facts(&typical))?;
         let fixed = spec.tile.is_some()
@@ -121,18 +123,36 @@ impl Core {
     }
 
     fn resolve(&self, problem: &Problem, facts: &OperandFacts) -> Result<KernelPlan, PlanError> {
-        auto::resolve(&self.spec, self.device.info(), problem, facts)
+        let mut plan = auto::resolve(&self.spec, self.device.info(), problem, facts)?;
+        if let Some((raster, swizzle)) = self.walk {
+            (plan.raster, plan.swizzle) = (raster, swizzle);
+        }
+        Ok(plan)
     }
 
     fn load(&self, plan: KernelPlan) -> Result<Prepared, BuildError> {
-        let program = if self.device.is_host() {
-            // The CPU runs the plan itself.
-            Program { name: plan.name(), tag: plan.spec.arch, launches: Vec::new(), workspace: WorkspaceLayout::default() }
-        } else {
-            lower::program(&plan)?
-        };
-        let workspace = program.workspace;
-        Ok(Prepared { plan, executable: self.plans.load(program, |program| self.device.load(program))?, workspace })
+        self.plans.load(plan, || {
+            let program = if self.device.is_host() {
+                // The CPU runs the plan itself.
+                let (name, tag) = (plan.name(), plan.spec.arch);
+                Program { name, tag, launches: Vec::new(), workspace: WorkspaceLayout::default() }
+            } else {
+                lower::program(&plan)?
+            };
+            Ok((self.device.load(&program)?, program.workspace))
+        })
+    }
+
+    /// Everything that was compiled so far.
+    pub(crate) fn compiled(&self) -> Vec<(KernelPlan, Executable)> {
+        self.plans.compiled()
+    }
+
+    /// The same kernel with its tiles walked in this order, whatever the plan would choose.
+    pub(crate) fn rasterized(mut self, raster: RasterOrder, swizzle: usize) -> Core {
+        self.walk = Some((raster, swizzle.max(1).next_power_of_two()));
+        self.plans = Arc::new(Plans::new());
+        self
     }
 
     /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major.

@@ -1,10 +1,11 @@
 //! The plans of one kernel: found without a lock once they are there.
 
 use crate::auto::OperandFacts;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use warpwright_runtime::{Executable, LoadError, Program, WorkspaceLayout};
-use warpwright_spec::{Extents, KernelPlan, Mnk, Problem};
+use warpwright_spec::{Extents, KernelPlan, Mnk, Problem, RasterOrder};
 
 /// What a plan is remembered by: everything that the choice of a plan looks at.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -43,7 +44,7 @@ struct Entry {
 /// is a load. Plans of different problems share what was compiled.
 pub(crate) struct Plans {
     problems: Box<[OnceLock<Box<Entry>>]>,
-    compiled: Mutex<Vec<(Program, Executable)>>,
+    compiled: Mutex<HashMap<KernelPlan, (Executable, WorkspaceLayout)>>,
 }
 
 /// Slots of the table. Problems beyond it are planned anew at every call, which costs microseconds and compiles nothing.
@@ -77,18 +78,32 @@ impl Plans {
         }
     }
 
-    /// The executable of a program, loaded now if no other plan has loaded it.
-    pub(crate) fn load(
+    /// The plan with what is compiled for it, compiled now if no plan of the same source was.
+    pub(crate) fn load<E>(
         &self,
-        program: Program,
-        load: impl FnOnce(&Program) -> Result<Executable, LoadError>,
-    ) -> Result<Executable, LoadError> {
+        plan: KernelPlan,
+        compile: impl FnOnce() -> Result<(Executable, WorkspaceLayout), E>,
+    ) -> Result<Prepared, E> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, executable)) = compiled.iter().find(|(known, _)| *known == program) {
-            return Ok(executable.clone());
-        }
-        let executable = load(&program)?;
-        compiled.push((program, executable.clone()));
-        Ok(executable)
+        let (executable, workspace) = match compiled.get(&source_of(plan)) {
+            Some(known) => known.clone(),
+            None => {
+                let made = compile()?;
+                compiled.insert(source_of(plan), made.clone());
+                made
+            }
+        };
+        Ok(Prepared { plan, executable, workspace })
     }
+
+    /// Everything that was compiled, with a plan that uses it.
+    pub(crate) fn compiled(&self) -> Vec<(KernelPlan, Executable)> {
+        let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        compiled.iter().map(|(plan, (executable, _))| (*plan, executable.clone())).collect()
+    }
+}
+
+/// What of a plan is in its source: the walk over the tiles is a parameter.
+fn source_of(plan: KernelPlan) -> KernelPlan {
+    KernelPlan { raster: RasterOrder::AlongM, swizzle: 1, ..plan }
 }
