@@ -87,16 +87,17 @@ __device__ __forceinline__ auto load_broadcast(const VectorArg& a, unsigned inde
     typename BroadcastLoad<T, V, along>::Type x = {};
     const T* p = static_cast<const T*>(a.pointer) + c.batch * a.stride_batch + index * a.stride;
     if constexpr (along) {
-        constexpr int access = A < V ? A : V;
+        // Nobody declares how vectors are aligned; the address tells, alike in all lanes.
+        constexpr int bytes = V * sizeof(T) < 16 ? V * sizeof(T) : 16;
+        constexpr int access = bytes / sizeof(T);
         if constexpr (access > 1) {
-            if (c.count == V) {
+            const bool aligned = reinterpret_cast<unsigned long long>(p) % bytes == 0 && a.stride == 1;
+            if (c.count == V && (A >= access || aligned)) {
                 load_vector<access>(x, p);
-            } else {
-                load_elements(x, p, 1, c.count);
+                return x;
             }
-        } else {
-            load_elements(x, p, a.stride, c.count);
         }
+        load_elements(x, p, a.stride, c.count);
     } else if (c.count > 0) {
         ptx::ld_global<sizeof(T)>(x.value.words, p);
     }

@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn a_swizzle_splits_accesses() {
         // Rows of 8, chunk XOR row: moving down 8 rows is a constant, moving along a row is not.
-        let swizzled = |row: i64, chunk: i64| row * 8 + (chunk ^ row % 8);
+        let swizzled = |row: i64, chunk: i64| row * 8 + (chunk ^ (row % 8));
         let down = Orbits::new(4, 8, |access, thread| swizzled(thread as i64 + 8 * access as i64, 3));
         assert_eq!((down.representatives, down.base, down.delta), (vec![0], vec![0; 4], vec![0, 64, 128, 192]));
         let along = Orbits::new(2, 8, |access, thread| swizzled(thread as i64, access as i64));
