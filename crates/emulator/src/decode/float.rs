@@ -1,0 +1,168 @@
+//! f32 and f64 arithmetic. Without `.ftz` subnormals are kept; results that are NaN are the hardware's NaN.
+
+use super::args::{Args, Decoded, Ty};
+use super::rounding::{Rounding, canonical, canonical64, flush, saturate, sum_to_odd, to_f32};
+use crate::ir::Op;
+
+pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
+    match a.types().last() {
+        Some(Ty::F32) => single(a),
+        Some(Ty::F64) => double(a),
+        _ => Ok(None),
+    }
+}
+
+/// What surrounds an f32 operation: flushing of its operands and result, and clamping to [0, 1].
+#[derive(Clone, Copy)]
+struct Frame {
+    flushes: bool,
+    saturates: bool,
+}
+
+impl Frame {
+    #[inline(always)]
+    fn before(self, x: f32) -> f32 {
+        if self.flushes { flush(x) } else { x }
+    }
+
+    #[inline(always)]
+    fn after(self, x: f32) -> f32 {
+        let x = if self.flushes { flush(canonical(x)) } else { canonical(x) };
+        if self.saturates { saturate(x) } else { x }
+    }
+}
+
+fn single(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
+    let frame = Frame { flushes: a.has("ftz"), saturates: a.has("sat") };
+    let plain = !frame.flushes && !frame.saturates;
+    let rounding = Rounding::of(a);
+    let nearest = rounding == Rounding::NearestEven;
+    macro_rules! one {
+        ($f:expr) => {{
+            let f = $f;
+            a.unary(move |x: f32| frame.after(f(frame.before(x))))?
+        }};
+    }
+    macro_rules! two {
+        ($f:expr) => {{
+            let f = $f;
+            if plain {
+                a.binary(move |x: f32, y: f32| canonical(f(x, y)))?
+            } else {
+                a.binary(move |x: f32, y: f32| frame.after(f(frame.before(x), frame.before(y))))?
+            }
+        }};
+    }
+    Ok(Some(match a.instruction.opcode {
+        "add" if nearest => two!(|x: f32, y: f32| x + y),
+        "sub" if nearest => two!(|x: f32, y: f32| x - y),
+        "mul" if nearest => two!(|x: f32, y: f32| x * y),
+        "add" => two!(move |x: f32, y: f32| to_f32(sum_to_odd(x.into(), y.into()), rounding)),
+        "sub" => two!(move |x: f32, y: f32| to_f32(sum_to_odd(x.into(), f64::from(-y)), rounding)),
+        "mul" => two!(move |x: f32, y: f32| to_f32(f64::from(x) * f64::from(y), rounding)),
+        "fma" | "mad" if nearest && plain => a.ternary(|x: f32, y: f32, z: f32| canonical(x.mul_add(y, z)))?,
+        "fma" | "mad" => a.ternary(move |x: f32, y: f32, z: f32| {
+            let product = f64::from(frame.before(x)) * f64::from(frame.before(y));
+            frame.after(to_f32(sum_to_odd(product, frame.before(z).into()), rounding))
+        })?,
+        // Directed quotients are found exactly from the rounded one's remainder; approximate ones are the exact ones.
+        "div" if nearest => two!(|x: f32, y: f32| x / y),
+        "div" => two!(move |x: f32, y: f32| directed(
+            x / y,
+            |q| f64::from(x) - f64::from(q) * f64::from(y),
+            y < 0.0,
+            rounding
+        )),
+        "rcp" if nearest => one!(|x: f32| 1.0 / x),
+        "rcp" => one!(move |x: f32| directed(1.0 / x, |q| 1.0 - f64::from(q) * f64::from(x), x < 0.0, rounding)),
+        "sqrt" if nearest => one!(f32::sqrt),
+        "sqrt" => {
+            one!(move |x: f32| { directed(x.sqrt(), |q| f64::from(x) - f64::from(q) * f64::from(q), false, rounding) })
+        }
+        "rsqrt" => one!(|x: f32| (1.0 / f64::from(x).sqrt()) as f32),
+        "ex2" => one!(|x: f32| f64::from(x).exp2() as f32),
+        "lg2" => one!(|x: f32| f64::from(x).log2() as f32),
+        "sin" => one!(|x: f32| f64::from(x).sin() as f32),
+        "cos" => one!(|x: f32| f64::from(x).cos() as f32),
+        "tanh" => one!(|x: f32| f64::from(x).tanh() as f32),
+        "abs" if !frame.flushes => a.unary(f32::abs)?,
+        "neg" if !frame.flushes => a.unary(|x: f32| -x)?,
+        "abs" => one!(f32::abs),
+        "neg" => one!(|x: f32| -x),
+        "copysign" => a.binary(|sign: f32, x: f32| x.copysign(sign))?,
+        opcode @ ("min" | "max") => {
+            let (least, keeps_nan) = (opcode == "min", a.has("NaN"));
+            let signs = a.has("xorsign");
+            let magnitude = a.has("abs");
+            if a.count() == 4 {
+                return Err(a.unsupported("three operands"));
+            }
+            two!(move |x: f32, y: f32| {
+                let (p, q) = if magnitude { (x.abs(), y.abs()) } else { (x, y) };
+                let picked = select(p, q, least, keeps_nan);
+                if signs && !picked.is_nan() {
+                    f32::from_bits(picked.to_bits() | (x.to_bits() ^ y.to_bits()) & 1 << 31)
+                } else {
+                    picked
+                }
+            })
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The smaller or larger of two floats: −0 < +0, and NaN loses unless it is kept.
+#[inline(always)]
+pub(crate) fn select(x: f32, y: f32, least: bool, keeps_nan: bool) -> f32 {
+    if x.is_nan() || y.is_nan() {
+        return match (keeps_nan, x.is_nan()) {
+            (true, _) => f32::NAN,
+            (false, true) => y,
+            (false, false) => x,
+        };
+    }
+    let before = x < y || (x == y && x.is_sign_negative());
+    if before == least { x } else { y }
+}
+
+/// A quotient or root rounded in a direction: `nearest` moved by one place where its remainder says that it overshot.
+fn directed(nearest: f32, remainder: impl Fn(f32) -> f64, negative: bool, rounding: Rounding) -> f32 {
+    if !nearest.is_finite() || nearest == 0.0 {
+        return nearest;
+    }
+    let rest = remainder(nearest) * if negative { -1.0 } else { 1.0 };
+    let up = match rounding {
+        Rounding::Up => true,
+        Rounding::Down => false,
+        _ => nearest < 0.0,
+    };
+    match (up, rest.partial_cmp(&0.0)) {
+        (true, Some(core::cmp::Ordering::Greater)) => nearest.next_up(),
+        (false, Some(core::cmp::Ordering::Less)) => nearest.next_down(),
+        _ => nearest,
+    }
+}
+
+fn double(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
+    let nearest = Rounding::of(a) == Rounding::NearestEven;
+    let opcode = a.instruction.opcode;
+    if !nearest && matches!(opcode, "add" | "sub" | "mul" | "fma" | "mad" | "div" | "rcp" | "sqrt") {
+        return Err(a.unsupported("directed rounding of f64"));
+    }
+    Ok(Some(match opcode {
+        "add" => a.binary(|x: f64, y: f64| canonical64(x + y))?,
+        "sub" => a.binary(|x: f64, y: f64| canonical64(x - y))?,
+        "mul" => a.binary(|x: f64, y: f64| canonical64(x * y))?,
+        "fma" | "mad" => a.ternary(|x: f64, y: f64, z: f64| canonical64(x.mul_add(y, z)))?,
+        "div" => a.binary(|x: f64, y: f64| canonical64(x / y))?,
+        "rcp" => a.unary(|x: f64| canonical64(1.0 / x))?,
+        "sqrt" => a.unary(|x: f64| canonical64(x.sqrt()))?,
+        "rsqrt" => a.unary(|x: f64| canonical64(1.0 / x.sqrt()))?,
+        "abs" => a.unary(f64::abs)?,
+        "neg" => a.unary(|x: f64| -x)?,
+        "copysign" => a.binary(|sign: f64, x: f64| x.copysign(sign))?,
+        "min" => a.binary(|x: f64, y: f64| if x.is_nan() || y < x { y } else { x })?,
+        "max" => a.binary(|x: f64, y: f64| if x.is_nan() || y > x { y } else { x })?,
+        _ => return Ok(None),
+    }))
+}

@@ -1,0 +1,169 @@
+//! `mma.sync`.
+
+use super::{Executed, Flow};
+use crate::ir::Mma;
+use crate::machine::registers::Registers;
+use crate::machine::run::{At, Run};
+use crate::ptx::ast::Reg;
+use crate::tensor::fragment;
+use crate::tensor::model::{self, WIDE};
+use crate::tensor::operand::{Operand, decode};
+use std::cell::RefCell;
+use warpwright_numeric::{Dtype, f16};
+
+thread_local! {
+    /// Decoded operands, kept to spare allocations.
+    static SCRATCH: RefCell<(Operand, Operand)> = RefCell::default();
+}
+
+/// Calls `f` with the bits of every element of a fragment: its register's number, its place in the register, its lane.
+fn elements(registers: &Registers, regs: &[Reg], bits: usize, mut f: impl FnMut(usize, usize, usize, u32)) {
+    let (per, keep) = (32 / bits, (u64::MAX >> (64 - bits)) as u32);
+    for (r, reg) in regs.iter().enumerate() {
+        for (lane, word) in registers.row(reg.row).iter().enumerate() {
+            for i in 0..per {
+                f(r, i, lane, word >> (i * bits) & keep);
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn mma(&mut self, at: At, op: &Mma) -> Executed {
+        self.report.tensor_products += u64::from(op.m * op.n * op.k);
+        let registers = &mut self.warp(at).registers;
+        match op.accumulator {
+            Dtype::I32 => integers(registers, op),
+            Dtype::F64 => doubles(registers, op),
+            _ => floats(registers, op),
+        }
+        Ok(Flow::Next)
+    }
+}
+
+fn sizes(op: &Mma) -> [usize; 3] {
+    [op.m as usize, op.n as usize, op.k as usize]
+}
+
+fn floats(registers: &mut Registers, op: &Mma) {
+    let [m, n, k] = sizes(op);
+    let half = op.accumulator == Dtype::F16;
+    let mut c = vec![0f32; m * n];
+    for (r, src) in op.c.iter().enumerate() {
+        let words = registers.read::<u32>(*src);
+        for (lane, word) in words.into_iter().enumerate() {
+            if half {
+                for i in 0..2 {
+                    let (row, column) = fragment::accumulator(lane, 2 * r + i);
+                    c[row * n + column] = f16::from_bits((word >> (16 * i)) as u16).to_f32();
+                }
+            } else {
+                let (row, column) = fragment::accumulator(lane, r);
+                c[row * n + column] = f32::from_bits(word);
+            }
+        }
+    }
+    SCRATCH.with_borrow_mut(|(a, b)| {
+        a.reset(m * k);
+        b.reset(k * n);
+        elements(registers, &op.a_regs, op.a.bits(), |r, i, lane, bits| {
+            let (row, at) = fragment::a(lane, r, i, op.a, m);
+            a.set(row * k + at, decode(bits, op.a));
+        });
+        elements(registers, &op.b_regs, op.b.bits(), |r, i, lane, bits| {
+            let (at, column) = fragment::b(lane, r, i, op.b);
+            b.set(at * n + column, decode(bits, op.b));
+        });
+        if op.a.bits() == 8 {
+            eight_bit(a, b, [m, n, k], &mut c, half);
+        } else {
+            let result = if half { model::Result::Half } else { model::Result::Single };
+            model::multiply(a, b, [m, n, k], &mut c, WIDE, result);
+        }
+    });
+    for (r, reg) in op.d.iter().enumerate() {
+        for (lane, word) in registers.row_mut(reg.row).iter_mut().enumerate() {
+            let value = |i: usize| {
+                let (row, column) = fragment::accumulator(lane, i);
+                c[row * n + column]
+            };
+            let narrow = |x: f32| if x.is_nan() { 0x7FFF } else { u32::from(f16::from_f32(x).to_bits()) };
+            *word = if half { narrow(value(2 * r)) | narrow(value(2 * r + 1)) << 16 } else { value(r).to_bits() };
+        }
+    }
+}
+
+/// fp8 `mma.sync` is emulated by the hardware: two chained products of 16 from zero, whose sum is added to C in f32.
+fn eight_bit(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], half: bool) {
+    let mut sum = vec![0f32; m * n];
+    for first in (0..k).step_by(16) {
+        let (mut x, mut y) = (Operand::default(), Operand::default());
+        let step = (k - first).min(16);
+        x.reset(m * step);
+        y.reset(step * n);
+        for i in 0..m {
+            for l in 0..step {
+                x.set(i * step + l, (a.values[i * k + first + l], a.exponents[i * k + first + l]));
+            }
+        }
+        for l in 0..step {
+            for j in 0..n {
+                y.set(l * n + j, (b.values[(first + l) * n + j], b.exponents[(first + l) * n + j]));
+            }
+        }
+        model::multiply(&x, &y, [m, n, step], &mut sum, WIDE, model::Result::Single);
+    }
+    for (c, x) in c.iter_mut().zip(sum) {
+        let total = *c + x;
+        *c = match (total.is_nan(), half) {
+            (true, _) => model::NAN,
+            (false, true) => f16::from_f32(total).to_f32(),
+            (false, false) => total,
+        };
+    }
+}
+
+fn integers(registers: &mut Registers, op: &Mma) {
+    let [m, n, k] = sizes(op);
+    let (mut a, mut b, mut c) = (vec![0; m * k], vec![0; k * n], vec![0; m * n]);
+    let value = |bits: u32, dtype: Dtype| {
+        let shift = 32 - dtype.bits() as u32;
+        if dtype.is_signed() { (bits << shift) as i32 >> shift } else { bits as i32 }
+    };
+    elements(registers, &op.a_regs, op.a.bits(), |r, i, lane, bits| {
+        let (row, at) = fragment::a(lane, r, i, op.a, m);
+        a[row * k + at] = value(bits, op.a);
+    });
+    elements(registers, &op.b_regs, op.b.bits(), |r, i, lane, bits| {
+        let (at, column) = fragment::b(lane, r, i, op.b);
+        b[at * n + column] = value(bits, op.b);
+    });
+    for (r, src) in op.c.iter().enumerate() {
+        for (lane, word) in registers.read::<i32>(*src).into_iter().enumerate() {
+            let (row, column) = fragment::accumulator(lane, r);
+            c[row * n + column] = word;
+        }
+    }
+    model::multiply_integers(&a, &b, [m, n, k], &mut c, op.saturate);
+    for (r, reg) in op.d.iter().enumerate() {
+        for (lane, word) in registers.row_mut(reg.row).iter_mut().enumerate() {
+            let (row, column) = fragment::accumulator(lane, r);
+            *word = c[row * n + column] as u32;
+        }
+    }
+}
+
+/// m8n8k4: a = (l / 4, l % 4), b = (k = l % 4, n = l / 4), accumulators in pairs along a row. Products are added in the order
+/// of k with one rounding each, which the hardware does not promise.
+fn doubles(registers: &mut Registers, op: &Mma) {
+    use crate::machine::registers::Src;
+    let (a, b) = (registers.read::<f64>(Src::Reg(op.a_regs[0])), registers.read::<f64>(Src::Reg(op.b_regs[0])));
+    for (i, (to, from)) in op.d.iter().zip(&op.c).enumerate() {
+        let c = registers.read::<f64>(*from);
+        let d: [f64; 32] = core::array::from_fn(|lane| {
+            let (row, column) = (lane / 4, 2 * (lane % 4) + i);
+            (0..4).fold(c[lane], |sum, k| a[4 * row + k].mul_add(b[4 * column + k], sum))
+        });
+        registers.write(*to, !0, &d);
+    }
+}

@@ -1,0 +1,5 @@
+//! Tensor cores: numerics, and where fragments keep which element.
+
+pub(crate) mod fragment;
+pub(crate) mod model;
+pub(crate) mod operand;

@@ -1,0 +1,298 @@
+//! What a tensor core computes, bit for bit as an H200 does (measured; other architectures may differ).
+//!
+//! One step takes C and all K products at once. A product's exponent is the sum of its factors' exponents. Every addend is
+//! cut, toward zero, to a multiple of 2^(E−F), with E the largest exponent among C and the products that are not zero; the
+//! cut addends are summed exactly, and the sum is cut to R fraction bits of its own. All of it is done in f64, whose sums
+//! and products are exact here.
+
+use super::operand::{NO_EXPONENT, Operand};
+
+/// Widths of the adder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Adder {
+    /// Fraction bits to which addends are aligned.
+    pub aligned: i32,
+    /// Fraction bits of an f32 result.
+    pub kept: u32,
+}
+
+/// 16-bit floats and tf32.
+pub(crate) const WIDE: Adder = Adder { aligned: 25, kept: 23 };
+/// fp8 on Hopper's `wgmma`.
+pub(crate) const NARROW: Adder = Adder { aligned: 13, kept: 13 };
+
+/// NaN as tensor cores make it.
+pub(crate) const NAN: f32 = f32::from_bits(0x7FFF_FFFF);
+
+/// How the exact sum of the cut addends becomes a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Result {
+    /// Cut to f32.
+    Single,
+    /// Rounded once to f16, ties to even.
+    Half,
+}
+
+/// `c = a · b + c` of an m × k matrix, a k × n matrix and an m × n matrix, all row by row.
+pub(crate) fn multiply(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
+    if a.special || b.special || c.iter().any(|x| !x.is_finite()) {
+        return scalar(a, b, [m, n, k], c, adder, result);
+    }
+    if let (Some(x), Some(y)) = (a.integral, b.integral)
+        && result == Result::Single
+        && c.iter().all(|c| c.trunc() == *c)
+        // Integers below 2^F/2 are never cut, whatever else is added.
+        && x * y * k as f64 + c.iter().fold(0.0, |max: f64, c| max.max(f64::from(c.abs()))) < f64::from(1 << (adder.kept))
+    {
+        return integers(a, b, [m, n, k], c);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, the only thing that the function needs beyond the baseline.
+        return unsafe { wide_vectors(a, b, [m, n, k], c, adder, result) };
+    }
+    general(a, b, [m, n, k], c, adder, result);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn wide_vectors(a: &Operand, b: &Operand, shape: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
+    general(a, b, shape, c, adder, result);
+}
+
+/// Sums that stay exact in f32, in any order.
+fn integers(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32]) {
+    for i in 0..m {
+        let row = &mut c[i * n..][..n];
+        // −0 results become +0.
+        row.iter_mut().for_each(|x| *x += 0.0);
+        for l in 0..k {
+            let x = a.values[i * k + l] as f32;
+            for (c, y) in row.iter_mut().zip(&b.values[l * n..][..n]) {
+                *c += x * *y as f32;
+            }
+        }
+    }
+}
+
+/// Outputs that are computed together.
+const WIDTH: usize = 8;
+
+#[inline(always)]
+fn general(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
+    for i in 0..m {
+        let (xs, es) = (&a.values[i * k..][..k], &a.exponents[i * k..][..k]);
+        for j in (0..n).step_by(WIDTH) {
+            let row = &mut c[i * n + j..][..WIDTH];
+            let mut top: [f32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
+            for (l, e) in es.iter().enumerate() {
+                let f = &b.exponents[l * n + j..][..WIDTH];
+                for w in 0..WIDTH {
+                    top[w] = top[w].max(e + f[w]);
+                }
+            }
+            let mut unit = [0f64; WIDTH];
+            let mut sum = [0f64; WIDTH];
+            for w in 0..WIDTH {
+                // Zero operands give exponents far below; any unit serves then.
+                let e = if top[w] < -1000.0 { 0 } else { top[w] as i32 };
+                unit[w] = power(adder.aligned - e);
+                sum[w] = (f64::from(row[w]) * unit[w]).trunc();
+            }
+            for (l, x) in xs.iter().enumerate() {
+                let y = &b.values[l * n + j..][..WIDTH];
+                for w in 0..WIDTH {
+                    sum[w] += (x * y[w] * unit[w]).trunc();
+                }
+            }
+            for w in 0..WIDTH {
+                row[w] = finish(sum[w] / unit[w], adder, result);
+            }
+        }
+    }
+}
+
+/// 2^e, for exponents whose power is a normal f64.
+#[inline(always)]
+fn power(e: i32) -> f64 {
+    f64::from_bits(((e + 1023) as u64) << 52)
+}
+
+/// The exponent that an accumulator is aligned by.
+#[inline(always)]
+fn exponent(c: f32) -> f32 {
+    let field = (c.to_bits() >> 23 & 255) as i32;
+    if c == 0.0 { NO_EXPONENT } else { (field.max(1) - 127) as f32 }
+}
+
+/// The exact sum as a result.
+#[inline(always)]
+fn finish(x: f64, adder: Adder, result: Result) -> f32 {
+    match result {
+        Result::Half => f32::from(warpwright_numeric::f16::from_f64(x)) + 0.0,
+        Result::Single if x.abs() >= f64::from(f32::MIN_POSITIVE) => {
+            f64::from_bits(x.to_bits() & !0 << (52 - adder.kept)) as f32
+        }
+        // Subnormal: a multiple of 2^-149.
+        Result::Single => ((x * power(149)).trunc() * power(-149)) as f32 + 0.0,
+    }
+}
+
+/// As [`general`], with infinities and NaN among the operands.
+fn scalar(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
+    let column = |j: usize| {
+        let mut out = Operand::default();
+        out.reset(k * WIDTH);
+        for l in 0..k {
+            for w in 0..WIDTH {
+                out.values[l * WIDTH + w] = b.values[l * n + j];
+                out.exponents[l * WIDTH + w] = b.exponents[l * n + j];
+            }
+        }
+        out
+    };
+    for j in 0..n {
+        let y = column(j);
+        for i in 0..m {
+            let products = (0..k).map(|l| a.values[i * k + l] * b.values[l * n + j]);
+            let plain = products.fold(f64::from(c[i * n + j]), |sum, x| match (sum.is_finite(), x.is_finite()) {
+                // Finite addends cannot change what is not finite.
+                (false, true) => sum,
+                (true, true) => 0.0,
+                _ => sum + x,
+            });
+            let out = &mut c[i * n + j];
+            if !plain.is_finite() {
+                *out = if plain.is_nan() { NAN } else { plain as f32 };
+                continue;
+            }
+            let mut x = Operand::default();
+            x.reset(k);
+            x.values.copy_from_slice(&a.values[i * k..][..k]);
+            x.exponents.copy_from_slice(&a.exponents[i * k..][..k]);
+            let mut row = [*out; WIDTH];
+            general(&x, &y, [1, WIDTH, k], &mut row, adder, result);
+            *out = row[0];
+        }
+    }
+}
+
+/// `c = a · b + c` of integers; sums wrap, or are clamped once to 32 bits.
+pub(crate) fn multiply_integers(a: &[i32], b: &[i32], [m, n, k]: [usize; 3], c: &mut [i32], saturate: bool) {
+    for i in 0..m {
+        for j in 0..n {
+            let products = (0..k).map(|l| i64::from(a[i * k + l]) * i64::from(b[l * n + j]));
+            let sum = products.sum::<i64>() + i64::from(c[i * n + j]);
+            c[i * n + j] =
+                if saturate { sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32 } else { sum as i32 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operand::decode;
+    use super::*;
+    use warpwright_numeric::{Dtype, e4m3, f16};
+
+    fn operand(values: &[f32], dtype: Dtype) -> Operand {
+        let mut out = Operand::default();
+        out.reset(values.len());
+        for (i, x) in values.iter().enumerate() {
+            let bits = match dtype {
+                Dtype::F16 => u32::from(f16::from_f32(*x).to_bits()),
+                Dtype::Bf16 => x.to_bits() >> 16,
+                Dtype::E4m3 => u32::from(e4m3::from_f32(*x).to_bits()),
+                _ => x.to_bits(),
+            };
+            out.set(i, decode(bits, dtype));
+        }
+        out
+    }
+
+    /// One output: the dot product of `a` and `b` plus `c`.
+    fn dot(a: &[f32], b: &[f32], c: f32, dtype: Dtype, adder: Adder, result: Result) -> f32 {
+        let k = a.len();
+        let wide: Vec<f32> = b.iter().flat_map(|x| [*x; WIDTH]).collect();
+        let mut out = [c; WIDTH];
+        multiply(&operand(a, dtype), &operand(&wide, dtype), [1, WIDTH, k], &mut out, adder, result);
+        assert!(out.iter().all(|x| x.to_bits() == out[0].to_bits()));
+        out[0]
+    }
+
+    #[test]
+    fn addends_are_cut_below_the_largest() {
+        let one = |c: f32| dot(&[1.0; 16], &[1.0; 16], c, Dtype::Bf16, WIDE, Result::Single);
+        assert_eq!(one(0.0), 16.0);
+        // 2^25 keeps ones (F = 25), which R = 23 then cuts: 16 = 2^4 survives a unit of 4.
+        assert_eq!(one(2f32.powi(25)), 2f32.powi(25) + 16.0);
+        assert_eq!(one(2f32.powi(26)), 2f32.powi(26));
+        // A product's exponent is the sum of its factors': 1.75 · 1.75 counts as 0.
+        let mut a = [0.0; 16];
+        (a[0], a[1]) = (1.75, 2f32.powi(-25));
+        let b = [1.75, 1.0].into_iter().chain([0.0; 14]).collect::<Vec<_>>();
+        let cut = dot(&a, &b, -3.0625, Dtype::Bf16, WIDE, Result::Single);
+        assert_eq!(cut, 0.0, "C has exponent 1, so the unit is 2^-24");
+    }
+
+    #[test]
+    fn fp8_keeps_fourteen_bits() {
+        let ones = |c: f32| dot(&[1.0; 32], &[1.0; 32], c, Dtype::E4m3, NARROW, Result::Single);
+        assert_eq!(ones(2f32.powi(13)), 2f32.powi(13) + 32.0);
+        assert_eq!(ones(2f32.powi(14)), 2f32.powi(14));
+        let c = 1.0 + 2f32.powi(-14);
+        assert_eq!(dot(&[0.0; 32], &[0.0; 32], c, Dtype::E4m3, NARROW, Result::Single), 1.0);
+    }
+
+    #[test]
+    fn specials_and_zeros() {
+        let inf = f32::INFINITY;
+        let run = |a: &[f32], b: &[f32], c| dot(a, b, c, Dtype::Tf32, WIDE, Result::Single);
+        let zeros = [0.0; 8];
+        assert_eq!(run(&zeros, &zeros, -0.0).to_bits(), 0);
+        assert_eq!(run(&[inf; 8], &zeros, 0.0).to_bits(), 0x7FFF_FFFF);
+        assert_eq!(run(&zeros, &zeros, -inf), -inf);
+        let big = 2f32.powi(127);
+        assert_eq!(run(&[big, -big, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], &[1.0; 8], big), big);
+        // Eight times 2^-146, a subnormal.
+        assert_eq!(run(&[2f32.powi(-100); 8], &[2f32.powi(-46); 8], 0.0).to_bits(), 64);
+    }
+
+    #[test]
+    fn half_accumulators_round_once() {
+        let x = 1.0 + 2f32.powi(-10);
+        // 1 + 2^-11 ties to even in f16, where two roundings would have cut it.
+        let a: Vec<f32> = core::iter::once(1.0).chain([0.0; 15]).collect();
+        let b: Vec<f32> = core::iter::once(2f32.powi(-11)).chain([0.0; 15]).collect();
+        assert_eq!(dot(&a, &b, 1.0, Dtype::F16, WIDE, Result::Half), 1.0);
+        assert_eq!(dot(&a, &b, x, Dtype::F16, WIDE, Result::Half), 1.0 + 2f32.powi(-9));
+        assert_eq!(dot(&[256.0; 16], &[256.0; 16], 0.0, Dtype::F16, WIDE, Result::Half), f32::INFINITY);
+    }
+
+    #[test]
+    fn the_shortcut_for_integers_agrees() {
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            ((state >> 24) % 17) as f32 - 8.0
+        };
+        let a: Vec<f32> = (0..16 * 16).map(|_| next()).collect();
+        let b: Vec<f32> = (0..16 * 8).map(|_| next()).collect();
+        let (a, b) = (operand(&a, Dtype::F16), operand(&b, Dtype::F16));
+        let mut fast: Vec<f32> = (0..128).map(|_| next()).collect();
+        let mut slow = fast.clone();
+        integers(&a, &b, [16, 8, 16], &mut fast);
+        general(&a, &b, [16, 8, 16], &mut slow, WIDE, Result::Single);
+        assert_eq!(fast, slow);
+    }
+
+    #[test]
+    fn integer_sums_wrap_or_clamp() {
+        let mut c = [i32::MAX; 8];
+        multiply_integers(&[1], &[1; 8], [1, 8, 1], &mut c, false);
+        assert_eq!(c, [i32::MIN; 8]);
+        let mut c = [i32::MAX; 8];
+        multiply_integers(&[1], &[1; 8], [1, 8, 1], &mut c, true);
+        assert_eq!(c, [i32::MAX; 8]);
+    }
+}
