@@ -46,7 +46,7 @@ fn stream_k_and_split_k_with_fixup_in_a_poisoned_workspace() {
                 let mut plan = f32_plan(scheduler);
                 (plan.splits, plan.transposed) = (splits, transposed);
                 let mut d = Tensor::row_major(Dtype::F32, [1, m, n], |_, _, _| f64::NAN);
-                run(&plan, &dense(m, n, k), wave, &a, &b, &mut d, Args::new(), &[]).unwrap();
+                run(&plan, &dense(m, n, k), wave, (&a, &b, &mut d), Args::new(), &[]).unwrap();
                 for (x, expected) in expected.iter().enumerate() {
                     assert_eq!(d.at(0, x / n, x % n), *expected, "{scheduler} {wave} {x}");
                 }
@@ -66,7 +66,7 @@ fn splits_are_summed_in_the_order_of_k_and_so_reproducibly() {
         plan.splits = 4;
         let mut results = (0..8).map(|_| {
             let mut d = Tensor::row_major(Dtype::F32, [1, m, n], |_, _, _| f64::NAN);
-            run(&plan, &dense(m, n, k), wave, &a, &b, &mut d, Args::new(), &[]).unwrap();
+            run(&plan, &dense(m, n, k), wave, (&a, &b, &mut d), Args::new(), &[]).unwrap();
             d
         });
         let first = results.next().unwrap();
@@ -150,9 +150,7 @@ fn block_scales_of_fp8_in_any_layout() {
                     &plan,
                     &dense(m, n, k),
                     3,
-                    &a,
-                    &b,
-                    &mut d,
+                    (&a, &b, &mut d),
                     Args::new(),
                     &[(SCALES_A, ta.view()), (SCALES_B, tb.view())],
                 )
@@ -187,7 +185,7 @@ fn block_scale_factors_of_the_hardware() {
         let ta = Tensor::row_major(factor, [1, m, k / scales.k], power);
         let tb = Tensor::column_major(factor, [1, k / scales.k, n], power);
         let mut d = Tensor::row_major(Dtype::F32, [1, m, n], |_, _, _| f64::NAN);
-        run(&plan, &dense(m, n, k), 3, &a, &b, &mut d, Args::new(), &[(SCALES_A, ta.view()), (SCALES_B, tb.view())])
+        run(&plan, &dense(m, n, k), 3, (&a, &b, &mut d), Args::new(), &[(SCALES_A, ta.view()), (SCALES_B, tb.view())])
             .unwrap();
         for i in 0..m {
             for j in 0..n {
@@ -212,7 +210,7 @@ fn int4_with_zero_points() {
         let zeros = Tensor::row_major(Dtype::U4, [1, 1, 16], |_, _, _| z);
         let mut d = Tensor::row_major(Dtype::F32, [1, 16, 16], |_, _, _| f64::NAN);
         let extra = [(SCALES_B, s.view()), (ZERO_POINTS, zeros.view())];
-        run(&plan, &dense(16, 16, 16), 2, &a, &q, &mut d, Args::new(), &extra).unwrap();
+        run(&plan, &dense(16, 16, 16), 2, (&a, &q, &mut d), Args::new(), &extra).unwrap();
         for i in 0..16 {
             for j in 0..16 {
                 assert_eq!(d.at(0, i, j), (((i + j) % 16) as f64 - z) * 0.5);
@@ -228,8 +226,8 @@ fn int4_with_zero_points() {
             {
                 let mut plan = plan(spec(ArchId::SM80, a_type, b_type, Dtype::F32, Dtype::F32, scales, TILE));
                 (plan.transposed, plan.spec.scheduler, plan.splits) = (transposed, scheduler, 3);
-                let groups = if group == 0 { 1 } else { k / group };
-                let g = |l: usize| if group == 0 { 0 } else { l / group };
+                let groups = usize::checked_div(k, group).unwrap_or(1);
+                let g = |l: usize| l.checked_div(group).unwrap_or(0);
                 let a = Tensor::row_major(a_type, [1, m, k], integer(2));
                 let low = if b_type.is_signed() { 3.0 } else { 0.0 };
                 let q = Tensor::column_major(b_type, [1, k, n], |b, m, n| integer(3)(b + 1, m, n) + 3.0 - low);
@@ -237,7 +235,7 @@ fn int4_with_zero_points() {
                 let z = Tensor::row_major(b_type, [1, groups, n], |_, g, n| ((g + 2 * n) % 4) as f64);
                 let mut d = Tensor::row_major(Dtype::F32, [1, m, n], |_, _, _| f64::NAN);
                 let extra = [(SCALES_B, s.view()), (ZERO_POINTS, z.view())];
-                run(&plan, &dense(m, n, k), 7, &a, &q, &mut d, Args::new(), &extra).unwrap();
+                run(&plan, &dense(m, n, k), 7, (&a, &q, &mut d), Args::new(), &extra).unwrap();
                 for i in 0..m {
                     for j in 0..n {
                         let w = |l| (q.at(0, l, j) - z.at(0, g(l), j)) * s.at(0, g(l), j);
@@ -367,7 +365,7 @@ fn accumulators_from_two_roles() {
                 // Splits differ by orientation, so only whole tiles agree between the two.
                 plan.transposed = transposed && scheduler == SchedulerId::PERSISTENT;
                 let mut d = Tensor::row_major(Dtype::F32, [1, m, n], |_, _, _| f64::NAN);
-                run(&plan, &dense(m, n, k), wave, &a, &b, &mut d, Args::new(), &[]).unwrap();
+                run(&plan, &dense(m, n, k), wave, (&a, &b, &mut d), Args::new(), &[]).unwrap();
                 results.push(d.bytes);
             }
         }
@@ -392,7 +390,11 @@ impl TileScheduler for Chained {
     fn works<'a>(&self, space: &TileSpace, groups: &'a dyn GroupTiles, block: usize) -> Works<'a> {
         let flag = Flag { address: DONE.as_ptr().expose_provenance() as u64, value: space.tiles.plane() as u32 };
         Box::new(SingleTile.works(space, groups, block).map(move |w| match w.group {
-            0 => Work { signal: Some(flag), ..w },
+            0 => {
+                // So late that whoever does not wait comes first.
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                Work { signal: Some(flag), ..w }
+            }
             _ => Work { wait: Some(flag), ..w },
         }))
     }
@@ -552,9 +554,7 @@ fn ragged_groups_lie_one_behind_the_other() {
                 &plan,
                 &problem(Extents::Ragged { rows: groups.clone(), n, k }),
                 3,
-                &a,
-                &b,
-                &mut d,
+                (&a, &b, &mut d),
                 Args::new(),
                 &extra,
             )
@@ -587,7 +587,7 @@ fn masked_groups_have_valid_rows() {
     ] {
         let mut d = Tensor::row_major(Dtype::F32, [4, capacity, n], |_, _, _| -7.0);
         let p = problem(Extents::Masked { rows: groups, capacity, n, k });
-        run(&f32_plan(SchedulerId::GROUPED), &p, 3, &a, &b, &mut d, Args::new(), &extra).unwrap();
+        run(&f32_plan(SchedulerId::GROUPED), &p, 3, (&a, &b, &mut d), Args::new(), &extra).unwrap();
         for (g, valid) in rows.into_iter().enumerate() {
             for i in 0..capacity {
                 for j in 0..n {
@@ -613,7 +613,7 @@ fn k_grouped_and_groups_without_k() {
     ] {
         let mut d = Tensor::row_major(Dtype::F32, [6, m, n], |_, _, _| f64::NAN);
         let p = problem(Extents::KGrouped { m, n, depths: groups });
-        run(&f32_plan(SchedulerId::GROUPED), &p, 3, &a, &b, &mut d, Args::new(), &extra).unwrap();
+        run(&f32_plan(SchedulerId::GROUPED), &p, 3, (&a, &b, &mut d), Args::new(), &extra).unwrap();
         let mut start = 0;
         for (g, depth) in depths.into_iter().enumerate() {
             for i in 0..m {

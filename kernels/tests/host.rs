@@ -88,7 +88,7 @@ fn one_product(arch: ArchId, schedule: ScheduleId, [a, b, acc]: [Dtype; 3], scal
         move |b: usize, m: usize, n: usize| integer(1)(b, m, n) + low
     };
     let (of_a, of_b) = (values(a), values(b));
-    let ta = Tensor::new(a, lines(m, k, false), &of_a);
+    let ta = Tensor::new(a, lines(m, k, false), of_a);
     let tb = Tensor::new(b, lines(k, n, true), |x, y, z| of_b(x + 7, y, z));
     let mut td = Tensor::row_major(d, [1, m, n], |_, _, _| 77.0);
     let groups = k.div_ceil(scales.k.max(1));
@@ -97,7 +97,7 @@ fn one_product(arch: ArchId, schedule: ScheduleId, [a, b, acc]: [Dtype; 3], scal
     let ts = Tensor::row_major(Dtype::F32, [1, groups, n], scale);
     let tz = Tensor::new(b, lines(groups, n, false), zero);
     let extra: &[_] = if scales.any() { &[("scales_b", ts.view()), ("zero_points", tz.view())] } else { &[] };
-    run(&plan, &dense(m, n, k), 3, &ta, &tb, &mut td, Args::new(), extra).unwrap_or_else(|e| panic!("{a} {b}: {e}"));
+    run(&plan, &dense(m, n, k), 3, (&ta, &tb, &mut td), Args::new(), extra).unwrap_or_else(|e| panic!("{a} {b}: {e}"));
     for i in 0..m {
         for j in 0..n {
             let term = |l: usize| {
@@ -129,7 +129,7 @@ fn shapes_layouts_and_transposed_plans() {
             let a = make(Dtype::F16, [1, m, k], |b, m, n| integer(3)(b, m, n));
             let b = make(Dtype::F16, [1, k, n], |b, m, n| integer(3)(b + 9, m, n));
             let mut d = make(Dtype::F32, [1, m, n], |_, _, _| f64::NAN);
-            run(&plan, &dense(m, n, k), 4, &a, &b, &mut d, Args::new(), &[]).unwrap();
+            run(&plan, &dense(m, n, k), 4, (&a, &b, &mut d), Args::new(), &[]).unwrap();
             assert_product(&a, &b, &d);
         }
     }
@@ -152,7 +152,7 @@ fn padded_and_fully_strided_operands_leave_the_padding_alone() {
         let b = Tensor::new(Dtype::F32, layout(k, n), integer(5));
         let mut d = Tensor::new(Dtype::F32, layout(m, n), |_, _, _| 0.0);
         d.bytes.fill(0xab);
-        run(&plan, &dense(m, n, k), 2, &a, &b, &mut d, Args::new(), &[]).unwrap();
+        run(&plan, &dense(m, n, k), 2, (&a, &b, &mut d), Args::new(), &[]).unwrap();
         assert_product(&a, &b, &d);
         let mut left = d.bytes.chunks_exact(4).filter(|w| **w == [0xab; 4]).count();
         left += m * n;
@@ -169,7 +169,7 @@ fn batches_broadcast_and_exceed_any_grid_dimension() {
         Tensor::new(Dtype::F32, Strided { extents: [batch, 3, 2], strides: [0, 2, 1] }, |_, m, n| (m * 2 + n) as f64);
     let mut d = Tensor::row_major(Dtype::F32, [batch, 2, 2], |_, _, _| f64::NAN);
     let p = problem(Extents::Batched { mnk: Mnk::new(2, 2, 3), batch });
-    run(&plan, &p, 8, &a, &b, &mut d, Args::new(), &[]).unwrap();
+    run(&plan, &p, 8, (&a, &b, &mut d), Args::new(), &[]).unwrap();
     for i in [0, 1, 999, 65_535, 65_536] {
         assert_eq!([d.at(i, 0, 0), d.at(i, 1, 1)], [6.0, 9.0].map(|x| x * (i % 1000) as f64));
     }
@@ -185,9 +185,9 @@ fn empty_problems_are_validated_and_do_nothing() {
             let b = Tensor::row_major(Dtype::Bf16, [batch, k, n], integer(3));
             let mut d = Tensor::row_major(Dtype::Bf16, [batch, m, n], integer(3));
             let p = problem(Extents::Batched { mnk: Mnk::new(m, n, k), batch });
-            run(&plan, &p, 5, &a, &b, &mut d, Args::new(), &[]).unwrap();
+            run(&plan, &p, 5, (&a, &b, &mut d), Args::new(), &[]).unwrap();
             let wrong = problem(Extents::Batched { mnk: Mnk::new(m, n, k + 1), batch });
-            let e = run(&plan, &wrong, 5, &a, &b, &mut d, Args::new(), &[]).unwrap_err();
+            let e = run(&plan, &wrong, 5, (&a, &b, &mut d), Args::new(), &[]).unwrap_err();
             assert!(matches!(e, HostError::CanImplement(CanImplementError::Extents { operand: "A", .. })), "{e}");
         }
     }
@@ -203,9 +203,9 @@ fn no_k_gives_the_epilogue_of_zeros() {
         let c = Tensor::row_major(Dtype::F32, [1, 40, 50], |_, _, _| 1.0);
         let mut d = Tensor::row_major(Dtype::F32, [1, 40, 50], |_, _, _| f64::NAN);
         let args = |alpha| [Arg::Number(alpha), Arg::Number(2.0), Arg::Read(c.view())].into_iter().collect();
-        run(&plan, &dense(40, 50, 0), 5, &a, &b, &mut d, args(1.0), &[]).unwrap();
+        run(&plan, &dense(40, 50, 0), 5, (&a, &b, &mut d), args(1.0), &[]).unwrap();
         assert!((0..40).all(|m| (0..50).all(|n| d.at(0, m, n) == 2.0)));
-        run(&plan, &dense(40, 50, 0), 5, &a, &b, &mut d, args(f64::NAN), &[]).unwrap();
+        run(&plan, &dense(40, 50, 0), 5, (&a, &b, &mut d), args(f64::NAN), &[]).unwrap();
         assert!(d.at(0, 39, 49).is_nan());
     }
 }
@@ -220,7 +220,7 @@ fn dropped_operands_are_not_read() {
         let c = Tensor::row_major(Dtype::F32, [1, 65, 65], integer(9));
         let mut d = nan(65, 65);
         let args: Args<'_> = [Arg::Number(-0.0), Arg::Number(3.0), Arg::Read(c.view())].into_iter().collect();
-        run(&plan, &dense(65, 65, 700), 7, &a, &b, &mut d, args, &[]).unwrap();
+        run(&plan, &dense(65, 65, 700), 7, (&a, &b, &mut d), args, &[]).unwrap();
         assert!((0..65).all(|m| (0..65).all(|n| d.at(0, m, n) == 3.0 * c.at(0, m, n))));
     }
 }
@@ -246,7 +246,7 @@ fn results_depend_on_the_order_of_k_alone() {
                     plan.resources.accumulators.subtile_m = 16 << (i % 2);
                     (plan.spec.scheduler, plan.transposed, plan.swizzle) = (scheduler, transposed, 1 + i);
                     let mut d = Tensor::row_major(out, [1, m, n], |_, _, _| f64::NAN);
-                    run(&plan, &dense(m, n, k), 1 + 2 * i, &a, &b, &mut d, Args::new(), &[]).unwrap();
+                    run(&plan, &dense(m, n, k), 1 + 2 * i, (&a, &b, &mut d), Args::new(), &[]).unwrap();
                     all.push(d.bytes);
                 }
             }
@@ -277,7 +277,7 @@ fn accumulators_are_wide() {
                 Tensor::row_major(dtype, [1, k, 33], |_, _, _| 1.0),
             );
             let mut d = Tensor::row_major(dtype, [1, 33, 33], |_, _, _| f64::NAN);
-            run(&plan, &dense(33, 33, k), 7, &a, &b, &mut d, Args::new(), &[]).unwrap();
+            run(&plan, &dense(33, 33, k), 7, (&a, &b, &mut d), Args::new(), &[]).unwrap();
             assert!((0..33).all(|m| (0..33).all(|n| d.at(0, m, n) == sum)));
         }
     }
@@ -333,6 +333,11 @@ fn refusals_name_the_value_and_touch_nothing() {
         refuse(&base, &p, Arguments { a: null, ..good }),
         CanImplementError::Null { operand: "A", elements: 64 }
     ));
+    // SAFETY: never read.
+    let away =
+        unsafe { warpwright_runtime::RawView::new(64, 256, warpwright_runtime::Space::Cuda(0), Dtype::F32, a.layout) };
+    let e = refuse(&base, &p, Arguments { b: away, ..good });
+    assert_eq!(e.to_string(), "B is in the memory of cuda:0, but the kernel runs on the host: copy it there");
     let mut half = a.clone();
     half.dtype = Dtype::F16;
     assert!(matches!(

@@ -33,9 +33,9 @@ impl Fragment<'_> {
     /// Bytes of all.
     pub fn bytes(&self) -> usize {
         match self {
-            Fragment::F32(x) => size_of_val::<[f32]>(x),
-            Fragment::F64(x) => size_of_val::<[f64]>(x),
-            Fragment::I32(x) => size_of_val::<[i32]>(x),
+            Fragment::F32(x) => size_of_val(*x),
+            Fragment::F64(x) => size_of_val(*x),
+            Fragment::I32(x) => size_of_val(*x),
         }
     }
 

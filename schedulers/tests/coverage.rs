@@ -101,14 +101,14 @@ proptest! {
     fn stream_k_is_balanced_and_splits_at_most_two_waves(space in space()) {
         let d = decompose(&space);
         prop_assert!(d.split_tiles < 2 * space.wave.max(1));
-        prop_assert!(d.whole_tiles % space.wave == 0 || d.split_tiles == 0);
+        prop_assert!(d.whole_tiles.is_multiple_of(space.wave) || d.split_tiles == 0);
         prop_assert!(d.blocks <= space.wave);
         if d.split_tiles > 0 {
             let s = scheduler(SchedulerId::STREAM_K);
             let k = |b| s.works(&space, &Uniform(space.tiles), b).map(|w| w.k_count).sum::<usize>();
             let of_units: Vec<usize> = (0..d.units).map(k).collect();
             let (least, most) = (of_units.iter().min().unwrap(), of_units.iter().max().unwrap());
-            prop_assert!(most - least <= 1 + space.tiles.k * usize::from(d.whole_tiles % d.blocks != 0));
+            prop_assert!(most - least <= 1 + space.tiles.k * usize::from(!d.whole_tiles.is_multiple_of(d.blocks)));
         }
     }
 }

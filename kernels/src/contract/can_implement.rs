@@ -5,7 +5,7 @@ use super::groups::needed;
 use crate::host::mainloop;
 use warpwright_arch::DeviceInfo;
 use warpwright_numeric::Dtype;
-use warpwright_runtime::{RawView, Strided, TensorError};
+use warpwright_runtime::{RawView, Space, Strided, TensorError};
 use warpwright_schedulers::of_spec;
 use warpwright_spec::{Extents, KernelPlan, Mnk, OperandDecl, Problem, ProblemKind, SchedulerId};
 
@@ -74,6 +74,16 @@ pub enum CanImplementError {
         given: usize,
         /// What the problem declares or the kernel's copies need.
         needed: usize,
+    },
+    /// An operand in memory that the kernel cannot read.
+    #[error("{operand} is in the memory of {given}, but the kernel runs on {expected}: copy it there")]
+    Space {
+        /// Which operand.
+        operand: &'static str,
+        /// Where it is.
+        given: Space,
+        /// Where the kernel runs.
+        expected: Space,
     },
     /// Elements of D that share memory.
     #[error(
@@ -259,6 +269,17 @@ pub fn can_implement(
     scale_groups(plan, problem)
 }
 
+/// Whether all operands that have elements are in the memory that a kernel reads. The epilogue's are checked when they are bound.
+pub(crate) fn check_space(arguments: &Arguments<'_>, expected: Space) -> Result<(), CanImplementError> {
+    let (a, b, d) = (&arguments.a, &arguments.b, &arguments.d);
+    let own = [("A", a.space(), a.is_empty()), ("B", b.space(), b.is_empty()), ("D", d.space(), d.is_empty())];
+    let extra = arguments.extra.iter().map(|(name, v)| (*name, v.space(), v.is_empty()));
+    match own.into_iter().chain(extra).find(|(_, given, empty)| *given != expected && !empty) {
+        Some((operand, given, _)) => Err(CanImplementError::Space { operand, given, expected }),
+        None => Ok(()),
+    }
+}
+
 /// Whether tiles, batch entries and splits can be counted.
 fn tiles(plan: &KernelPlan, problem: &Problem) -> Result<(), CanImplementError> {
     let space = warpwright_schedulers::TileSpace::new(plan, problem, 1);
@@ -402,7 +423,7 @@ struct Seen {
     dtype: Dtype,
     layout: Strided,
     alignment: usize,
-    space: warpwright_runtime::Space,
+    space: Space,
 }
 
 impl From<RawView<'_>> for Seen {

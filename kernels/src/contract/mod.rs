@@ -8,6 +8,7 @@ mod mainloop;
 
 pub use accumulators::{AccumulatorHandOver, Subtile};
 pub use arguments::*;
+pub(crate) use can_implement::check_space;
 pub use can_implement::{CanImplementError, can_implement};
 pub(crate) use groups::{GroupTable, Which};
 pub use mainloop::*;

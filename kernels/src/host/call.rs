@@ -107,7 +107,7 @@ impl<'a> HostCall<'a> {
         let (line_stride, k_stride) = if is_a { (by_row, by_column) } else { (by_column, by_row) };
         let per_k = self.plan.spec.scales.k;
         let (m, k) = self.groups.start(group);
-        let block = |at: usize, per: usize| if per == 0 { 0 } else { at / per };
+        let block = |at: usize, per: usize| at.checked_div(per).unwrap_or(0);
         let line = if is_a { block(m, per_line) } else { 0 };
         // Operands that all groups share have one entry.
         let entry = if batch > 1 { group * by_batch } else { 0 };

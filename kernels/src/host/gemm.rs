@@ -4,7 +4,7 @@ use super::call::HostCall;
 use super::mainloop;
 use crate::contract::{
     AccumulatorHandOver, Arguments, CanImplementError, DynMainloop, MainloopWorker, Subtile, Which, accumulator_bytes,
-    can_implement,
+    can_implement, check_space,
 };
 use rayon::Scope;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -69,6 +69,7 @@ impl<'a> GemmHost<'a> {
         problem: &'a Problem,
         arguments: Arguments<'a>,
     ) -> Result<GemmHost<'a>, CanImplementError> {
+        check_space(&arguments, Space::Host)?;
         can_implement(plan, device, problem, &arguments)?;
         let mainloop = mainloop(&plan.spec).ok_or(CanImplementError::Extension { what: "mainloop" })?;
         let scheduler = of_spec(&plan.spec).ok_or(CanImplementError::Extension { what: "tile scheduler" })?;

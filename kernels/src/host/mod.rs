@@ -5,6 +5,7 @@ mod gemm;
 pub mod microkernel;
 mod operand;
 mod pack;
+mod pool;
 mod product;
 
 pub use call::{HostCall, Shares, Side};

@@ -4,6 +4,7 @@ use super::call::{HostCall, Shares, Side};
 use super::microkernel::{MOST_COLUMNS, ROWS, Value, multiply};
 use super::operand::Widened;
 use super::pack::{Panels, Shared, pack};
+use super::pool::Pool;
 use crate::contract::{
     Accumulator, AccumulatorHandOver, DynMainloop, GroupChange, HostMainloop, MAX_OPERANDS, MainloopWorker, RowBands,
     SCALES_A, SCALES_B, ZERO_POINTS,
@@ -90,12 +91,18 @@ const MOST_SHARED: usize = 1 << 29;
 
 /// Accumulators of a mainloop: their arithmetic, and the scale step where there is one.
 trait Sum: Widened + Accumulator {
+    /// Memory for packed operands.
+    fn pool() -> &'static Pool<Self>;
     /// `self - z`.
     fn minus(self, z: Self) -> Self;
     /// Adds the partial sums of a row, times its scale factor and each column's. Rules admit scales for f32 alone.
     fn promote(sums: &mut [Self], partial: &[Self], row: f32, columns: &[f32]);
 }
 impl Sum for f32 {
+    fn pool() -> &'static Pool<f32> {
+        static POOL: Pool<f32> = Pool::new();
+        &POOL
+    }
     fn minus(self, z: f32) -> f32 {
         self - z
     }
@@ -121,6 +128,10 @@ impl Sum for f32 {
     }
 }
 impl Sum for f64 {
+    fn pool() -> &'static Pool<f64> {
+        static POOL: Pool<f64> = Pool::new();
+        &POOL
+    }
     fn minus(self, z: f64) -> f64 {
         self - z
     }
@@ -131,6 +142,10 @@ impl Sum for f64 {
     }
 }
 impl Sum for i32 {
+    fn pool() -> &'static Pool<i32> {
+        static POOL: Pool<i32> = Pool::new();
+        &POOL
+    }
     fn minus(self, z: i32) -> i32 {
         self.wrapping_sub(z)
     }
@@ -139,7 +154,7 @@ impl Sum for i32 {
     }
 }
 
-struct ProductHost<'c, V> {
+struct ProductHost<'c, V: Sum> {
     call: &'c HostCall<'c>,
     first: Option<Shared<V>>,
     second: Option<Shared<V>>,
@@ -161,7 +176,7 @@ impl<'c, V: Sum> ProductHost<'c, V> {
         let bound = call.problem().bound();
         let shared = |tiles: usize, uses: usize, lines: usize, width: usize| {
             let entry = padded(lines, width).saturating_mul(bound.k);
-            Shared::new(space.groups, tiles, uses, entry, MOST_SHARED / 2)
+            Shared::new(V::pool(), (space.groups, tiles, uses), entry, MOST_SHARED / 2)
         };
         ProductHost {
             call,
@@ -176,7 +191,13 @@ impl<'c, V: Sum> ProductHost<'c, V> {
         let width = width::<V>(side);
         // SAFETY: the lines and steps lie within the group's extents, which were checked against the operand's memory when the
         // call was made, or held to it.
-        unsafe { pack(&operand, lines, (k_begin, k), width, out) };
+        unsafe {
+            match width {
+                ROWS => pack::<V, ROWS>(&operand, lines, (k_begin, k), out),
+                8 => pack::<V, 8>(&operand, lines, (k_begin, k), out),
+                _ => pack::<V, MOST_COLUMNS>(&operand, lines, (k_begin, k), out),
+            }
+        };
         let Some(zeros) = self.call.zero_points(side, group) else { return };
         let mut of_lines = vec![V::default(); padded(lines.1, width)];
         for (begin, count) in spans(k_begin, k_begin + k, zeros.per_k) {
@@ -197,7 +218,7 @@ fn spans(begin: usize, end: usize, per: usize) -> impl Iterator<Item = (usize, u
         if at >= end {
             return None;
         }
-        let next = if per == 0 { end } else { end.min((at / per + 1) * per) };
+        let next = at.checked_div(per).map_or(end, |block| end.min((block + 1) * per));
         let span = (at, next - at);
         at = next;
         Some(span)
@@ -206,7 +227,7 @@ fn spans(begin: usize, end: usize, per: usize) -> impl Iterator<Item = (usize, u
 
 /// The shared value of each line at step `k`; lines that do not exist keep what is there.
 fn read_shares<V: Widened>(shares: &Shares, (first, count): (usize, usize), k: usize, out: &mut [V]) {
-    let block = |at: usize, per: usize| if per == 0 { 0 } else { at / per };
+    let block = |at: usize, per: usize| at.checked_div(per).unwrap_or(0);
     let lines = &shares.lines;
     let at = |line: usize| {
         lines.first + block(line, shares.per_line) * lines.line_stride + block(k, shares.per_k) * lines.k_stride
@@ -246,7 +267,7 @@ impl<V: Sum> HostMainloop for ProductHost<'_, V> {
     }
 }
 
-struct ProductWorker<'w, V> {
+struct ProductWorker<'w, V: Sum> {
     host: &'w ProductHost<'w, V>,
     sums: RowBands<V>,
     partial: Vec<V>,
@@ -364,12 +385,9 @@ fn panels<'p, V: Sum>(
         Side::Second => (&host.second, region.tiles[1], region.columns),
     };
     let packed = |k: (usize, usize), out: &mut [V]| host.pack(side, region.group, lines, k, out);
-    let all = || {
-        let mut out = vec![V::default(); padded(lines.1, width) * region.depth].into_boxed_slice();
-        packed((0, region.depth), &mut out);
-        out
-    };
-    if let Some(data) = shared.as_ref().and_then(|s| s.get(region.group, tile, all)) {
+    let len = padded(lines.1, width) * region.depth;
+    let shared = shared.as_ref().and_then(|s| s.get(region.group, tile, len, |out| packed((0, region.depth), out)));
+    if let Some(data) = shared {
         return Panels::new(data, width, region.depth, k_begin);
     }
     own.resize(padded(lines.1, width) * k, V::default());

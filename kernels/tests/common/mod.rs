@@ -100,9 +100,7 @@ pub fn run<'a>(
     plan: &'a KernelPlan,
     problem: &'a Problem,
     wave: usize,
-    a: &'a Tensor,
-    b: &'a Tensor,
-    d: &'a mut Tensor,
+    (a, b, d): (&'a Tensor, &'a Tensor, &'a mut Tensor),
     epilogue: Args<'a>,
     extra: &'a [(&'static str, RawView<'a>)],
 ) -> Result<(), HostError> {
