@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut d = Tensor::<f16>::zeros_on(&stream, Strided::dense(TOKENS, OUTPUTS, Order::RowMajor))?;
 
     let mut gemm = GemmBuilder::<Sm80, f16, f32>::auto()
+        .layouts::<RowMajor, RowMajor, RowMajor>()
         .epilogue(relu(acc() + row(&bias_d)) + 0.5 * source(&residual_d))
         .build(&device)?;
     gemm.run(&stream, &x_d, &w_d, &mut d)?; // compiles, or finds the kernel in the cache

@@ -39,7 +39,7 @@ pub struct Kernel<K> {
 #[must_use = "a kernel does nothing until it is run"]
 pub struct DynGemm<A, B, D> {
     core: Core,
-    kind: PhantomData<fn() -> (A, B, D)>,
+    kind: PhantomData<(A, B, D)>,
 }
 
 impl<'a, K: GemmKernel> Gemm<'a, K> {

@@ -4,7 +4,7 @@ use crate::auto::OperandFacts;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use warpwright_runtime::{Executable, LoadError, Program, WorkspaceLayout};
+use warpwright_runtime::{Executable, WorkspaceLayout};
 use warpwright_spec::{Extents, KernelPlan, Mnk, Problem, RasterOrder};
 
 /// What a plan is remembered by: everything that the choice of a plan looks at.

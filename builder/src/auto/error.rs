@@ -24,7 +24,9 @@ pub enum PlanError {
         expected: Order,
     },
     /// The composition is legal, and runs on the host, but its device code does not exist yet.
-    #[error("{schedule} on {arch} for {a} x {b} has no device code yet: use `.schedule::<Auto>()`, which takes the newest that exists, or run it on `Device::host()`")]
+    #[error(
+        "{schedule} on {arch} for {a} x {b} has no device code yet: use `.schedule::<Auto>()`, which takes the newest that exists, or run it on `Device::host()`"
+    )]
     ScheduleNotWritten {
         /// The tag.
         arch: ArchId,
@@ -36,7 +38,9 @@ pub enum PlanError {
         b: Dtype,
     },
     /// No schedule of the tag has device code for these types yet.
-    #[error("no kernel for {a} x {b} into {acc} with {d} output has device code on {arch} yet: run it on `Device::host()`")]
+    #[error(
+        "no kernel for {a} x {b} into {acc} with {d} output has device code on {arch} yet: run it on `Device::host()`"
+    )]
     TypesNotWritten {
         /// The tag.
         arch: ArchId,
@@ -50,7 +54,9 @@ pub enum PlanError {
         d: Dtype,
     },
     /// The scheduler's device code does not exist yet.
-    #[error("the {scheduler} tile scheduler has no device code yet: use `.scheduler::<Auto>()`, or run it on `Device::host()`")]
+    #[error(
+        "the {scheduler} tile scheduler has no device code yet: use `.scheduler::<Auto>()`, or run it on `Device::host()`"
+    )]
     SchedulerNotWritten {
         /// The scheduler that was named.
         scheduler: SchedulerId,

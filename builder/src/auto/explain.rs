@@ -75,7 +75,8 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         memory * 1e6
     );
     if let Some(newest) = device.newest_tag().filter(|newest| *newest > s.arch && !device.is_host()) {
-        let _ = writeln!(t, "  note       {newest} kernels run here too and may use newer instructions than {}'s", s.arch);
+        let _ =
+            writeln!(t, "  note       {newest} kernels run here too and may use newer instructions than {}'s", s.arch);
     }
     t
 }

@@ -89,9 +89,12 @@ pub fn predict(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Pre
     let total_cycles = waves.saturating_sub(1) as f64 * tile_cycles + if tiles > 0 { cycles(last_blocks) } else { 0.0 };
     let compute = total_cycles / device.clock;
     let bytes = |elements: usize, bits: usize| (elements * bits / 8) as f64;
-    let d_bits = spec.d.bits() * if plan.spec.epilogue.reads_source() || plan.spec.epilogue.reads_previous() { 2 } else { 1 };
+    let d_bits =
+        spec.d.bits() * if plan.spec.epilogue.reads_source() || plan.spec.epilogue.reads_previous() { 2 } else { 1 };
     let memory = groups as f64
-        * (bytes(extents.m * extents.k, spec.a.bits()) + bytes(extents.k * extents.n, spec.b.bits()) + bytes(extents.m * extents.n, d_bits))
+        * (bytes(extents.m * extents.k, spec.a.bits())
+            + bytes(extents.k * extents.n, spec.b.bits())
+            + bytes(extents.m * extents.n, d_bits))
         / device.memory_bandwidth;
     Prediction { tiles, resident, waves, tile_cycles, compute, memory, seconds: FIXED + compute.max(memory) }
 }

@@ -61,7 +61,11 @@ impl BackendExecutable for Loaded {
     fn kernels(&self) -> &[KernelInfo] {
         &[]
     }
-    unsafe fn run(&self, _: &dyn BackendStream, run: &Invocation<'_>) -> std::result::Result<(), warpwright::runtime::RunError> {
+    unsafe fn run(
+        &self,
+        _: &dyn BackendStream,
+        run: &Invocation<'_>,
+    ) -> std::result::Result<(), warpwright::runtime::RunError> {
         self.0.launches.fetch_add(run.launches.len(), Ordering::Relaxed);
         Ok(())
     }
@@ -179,7 +183,8 @@ fn a_tag_fits_a_device_or_is_refused_before_anything_is_compiled() -> Result {
 #[test]
 fn a_named_schedule_is_refused_and_auto_takes_what_exists() -> Result {
     let (device, counts) = StandIn::device(DeviceInfo::h200());
-    let named = GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().build(&device).err().ok_or("it was built")?;
+    let named =
+        GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().build(&device).err().ok_or("it was built")?;
     assert!(named.to_string().contains("Cooperative") && named.to_string().contains("no device code yet"), "{named}");
     let gemm = GemmBuilder::<Sm90, bf16, f32>::auto().build(&device)?;
     let text = gemm.explain(&Problem::dense(4096, 4096, 4096))?;
@@ -206,7 +211,6 @@ fn fixed_slots_compile_at_build_and_serve_every_aligned_problem() -> Result {
     for (m, n, k) in [(256, 256, 256), (1024, 512, 64), (128, 4096, 32)] {
         let (a, b) = (Tensor::<bf16>::zeros(m, k)?, Tensor::<bf16>::column_major(k, n)?);
         gemm.run(&stream, &a, &b, &mut Tensor::zeros(m, n)?)?;
-
     }
     assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 3));
     // An operand that 16-byte copies cannot reach gets a substitute, compiled when it is first met.
@@ -221,7 +225,8 @@ fn an_unprepared_problem_in_a_capture_is_an_error_and_a_prepared_one_is_recorded
     let (device, counts) = StandIn::device(DeviceInfo::a100());
     let stream = device.new_stream()?;
     let mut gemm = GemmBuilder::<Sm80, f16, f32>::auto().build(&device)?;
-    let (a, b, mut d) = (Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::column_major(64, 64)?, Tensor::<f16>::zeros(64, 64)?);
+    let (a, b, mut d) =
+        (Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::column_major(64, 64)?, Tensor::<f16>::zeros(64, 64)?);
     match stream.capture(|stream| gemm.run(stream, &a, &b, &mut d)) {
         Err(CaptureError::Body(RunError::Unprepared)) => {}
         other => return Err(format!("{other:?}").into()),
@@ -241,7 +246,10 @@ fn a_prepared_call_compiles_nothing_and_allocates_nothing() -> Result {
     let stream = device.default_stream()?;
     let (bias, c) = (vec![0f32; 64], Tensor::<f16>::zeros(64, 64)?);
     let (a, b, mut d) = (Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::zeros(64, 64)?);
-    let kernel = GemmBuilder::<Sm80, f16, f32>::auto().epilogue(relu(0.5 * acc() + row(&bias) + source(&c))).build(&device)?.detach();
+    let kernel = GemmBuilder::<Sm80, f16, f32>::auto()
+        .epilogue(relu(0.5 * acc() + row(&bias) + source(&c)))
+        .build(&device)?
+        .detach();
     kernel.run_with(&stream, &a, &b, &mut d, relu(2.0 * acc() + row(&bias) + source(&c)))?;
     let before = ALLOCATIONS.with(Cell::get);
     for i in 0..10 {
