@@ -50,7 +50,7 @@ pub fn params(block: &ParamBlock) -> String {
     }
     text += "};\n";
     for field in block.fields() {
-        let what = format_args!("__builtin_offsetof(EpilogueParams, {field}) == {}", field.offset);
+        let what = format_args!("__INTADDR__(&((EpilogueParams*)0)->{field}) == {}", field.offset);
         line(&mut text, 0, format_args!("static_assert({what}, \"offset of {field}\");"));
     }
     if block.size() > 0 {

@@ -4,11 +4,12 @@
 //! there what the row says.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use warpwright::epilogue::parse::{Argument, Functions, NameKind, expression_with};
 use warpwright::runtime::{RawView, RawViewMut, Strided};
 use warpwright::spec::{Function, HostFn, Node, ScalarKind};
-use warpwright::{AnyGemm, Arg, Args, BuildError, CallArgs, Device, GemmDesc, Mnk, PlanError, RunError, Stream, Tensor};
+use warpwright::{AnyGemm, Arg, Args, BuildError, CallArgs, Device, GemmDesc, KernelPlan, Mnk, PlanError, RunError, Stream, Tensor};
 use warpwright_numeric::Dtype;
 
 use crate::case::{Case, DeviceKind, ErrorKind};
@@ -22,6 +23,7 @@ use crate::user;
 pub struct Library {
     device: Device,
     stream: Stream,
+    launched: Mutex<Vec<KernelPlan>>,
 }
 
 /// A refusal: its kind and its text.
@@ -33,8 +35,14 @@ impl Library {
     /// # Errors
     /// The driver's.
     pub fn new(device: &Device) -> Result<Library, warpwright::runtime::StreamError> {
-        Ok(Library { stream: device.new_stream()?, device: device.clone() })
+        Ok(Library { stream: device.new_stream()?, device: device.clone(), launched: Mutex::default() })
     }
+
+    /// Plans of the programs that were loaded.
+    pub fn launched(&self) -> Vec<KernelPlan> {
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
 
     fn attempt(&self, case: &Prepared, d: &mut Memory) -> Result<String, Refusal> {
         let (node, arguments) = epilogue(case)?;
@@ -62,10 +70,15 @@ impl Library {
             });
         }
         let call = CallArgs { epilogue: args, ..CallArgs::default() };
-        let problem = warpwright::Problem::batched(case.case.m, case.case.n, case.case.k, case.case.batch);
         gemm.run_raw(&self.stream, a.view(), b.view(), d.view_mut(), call).map_err(|e| (run_kind(&e), e.to_string()))?;
         self.stream.synchronize().map_err(|e| (ErrorKind::Driver, e.to_string()))?;
-        Ok(gemm.plan(&problem).map_or_else(|_| "no plan".into(), |plan| plan.name()))
+        let compiled = gemm.compiled();
+        // The name that the driver knows, where there is a driver.
+        let name = compiled.last().map_or_else(String::new, |(plan, executable)| {
+            executable.kernels().first().map_or_else(|| plan.name(), |kernel| kernel.entry.clone())
+        });
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner).extend(compiled.into_iter().map(|(plan, _)| plan));
+        Ok(name)
     }
 
     fn upload(&self, operand: &Operand) -> Memory {
@@ -144,6 +157,12 @@ impl Memory {
         bytes.truncate(self.base + self.span + crate::operand::GUARD);
         bytes
     }
+}
+
+/// The hash by which a generated source is listed once it passed on a GPU; none if the plan has no device code.
+pub fn source_hash(plan: &KernelPlan) -> Option<String> {
+    let source = warpwright::kernels::lower::source(plan).ok()?;
+    Some(blake3::hash(source.as_bytes()).to_hex()[..32].to_owned())
 }
 
 /// C where a row has none: a null pointer of the right extents.

@@ -54,10 +54,10 @@ fn axpby_with_bias_and_relu() {
         ScalarArg s1;
         TensorArg t0;
     };
-    static_assert(__builtin_offsetof(EpilogueParams, s0) == 0, "offset of s0");
-    static_assert(__builtin_offsetof(EpilogueParams, v0) == 24, "offset of v0");
-    static_assert(__builtin_offsetof(EpilogueParams, s1) == 48, "offset of s1");
-    static_assert(__builtin_offsetof(EpilogueParams, t0) == 72, "offset of t0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->s0) == 0, "offset of s0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->v0) == 24, "offset of v0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->s1) == 48, "offset of s1");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->t0) == 72, "offset of t0");
     static_assert(sizeof(EpilogueParams) == 104, "size of EpilogueParams");
     __device__ __forceinline__ float f0_relu(float x) { return x < 0 ? 0 : x; }
     struct Epilogue {
@@ -112,9 +112,9 @@ fn scalars_in_memory_drop_the_previous_output() {
         ScalarArg s1;
         VectorArg v0;
     };
-    static_assert(__builtin_offsetof(EpilogueParams, s0) == 0, "offset of s0");
-    static_assert(__builtin_offsetof(EpilogueParams, s1) == 24, "offset of s1");
-    static_assert(__builtin_offsetof(EpilogueParams, v0) == 48, "offset of v0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->s0) == 0, "offset of s0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->s1) == 24, "offset of s1");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->v0) == 48, "offset of v0");
     static_assert(sizeof(EpilogueParams) == 72, "size of EpilogueParams");
     struct Epilogue {
         float s0;
@@ -166,8 +166,8 @@ fn shared_values_functions_and_conversions() {
         TensorArg t0;
         ScalarArg s0;
     };
-    static_assert(__builtin_offsetof(EpilogueParams, t0) == 0, "offset of t0");
-    static_assert(__builtin_offsetof(EpilogueParams, s0) == 32, "offset of s0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->t0) == 0, "offset of t0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->s0) == 32, "offset of s0");
     static_assert(sizeof(EpilogueParams) == 56, "size of EpilogueParams");
     __device__ __forceinline__ float f0_softsign(float x) { return x / (1.0f + fabsf(x)); }
     __device__ __forceinline__ float f1_lerp(float x, float y, float z) { return x + z * (y - x); }
@@ -223,9 +223,9 @@ fn integers_stay_exact_until_a_scalar_asks() {
         VectorArg v0;
         VectorArg v1;
     };
-    static_assert(__builtin_offsetof(EpilogueParams, s0) == 0, "offset of s0");
-    static_assert(__builtin_offsetof(EpilogueParams, v0) == 24, "offset of v0");
-    static_assert(__builtin_offsetof(EpilogueParams, v1) == 48, "offset of v1");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->s0) == 0, "offset of s0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->v0) == 24, "offset of v0");
+    static_assert(__INTADDR__(&((EpilogueParams*)0)->v1) == 48, "offset of v1");
     static_assert(sizeof(EpilogueParams) == 72, "size of EpilogueParams");
     struct Epilogue {
         float s0;

@@ -80,7 +80,8 @@ fn structure(text: &mut String, name: &str, members: &[Member]) {
     *text += "};\n";
     let mut offset = 0;
     for member in members {
-        let what = format_args!("__builtin_offsetof({name}, {})", member.name);
+        // NVRTC up to 13.0 has no `__builtin_offsetof`; the front end's own intrinsic is in all of them.
+        let what = format_args!("__INTADDR__(&(({name}*)0)->{})", member.name);
         let _ = writeln!(text, "static_assert({what} == {offset}, \"offset of {}\");", member.name);
         offset += member.bytes;
     }

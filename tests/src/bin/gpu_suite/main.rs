@@ -1,0 +1,110 @@
+//! The suite that proves kernels on a GPU: one binary, no Rust needed where it runs.
+//!
+//! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small]`
+//!
+//! It runs the case table, random problems, planted faults, refusals, graph replay and many threads on one kernel, prints a
+//! table and writes `proven.json`: the hash of each generated source that passed. `--small` runs few and small cases, for
+//! compute-sanitizer. Exit code 1 if anything fell short.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
+
+mod compile;
+mod faults;
+mod fuzz;
+mod graph;
+mod proven;
+mod refusals;
+mod table;
+mod threads;
+mod walks;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use warpwright::Device;
+
+/// What the command line asked for.
+struct Options {
+    cases: PathBuf,
+    out: PathBuf,
+    ordinal: usize,
+    fuzz: usize,
+    seed: u64,
+    small: bool,
+}
+
+/// What became of one part of the suite: a line for the table, or what fell short.
+type Part = Result<String, String>;
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(what) => {
+            eprintln!("{what}");
+            return ExitCode::from(2);
+        }
+    };
+    let device = match Device::cuda(options.ordinal) {
+        Ok(device) => device,
+        Err(what) => {
+            eprintln!("{what}");
+            return ExitCode::from(2);
+        }
+    };
+    println!("device: {} ({:?})", device.name(), device.info().capability);
+    let mut proven = proven::Proven::default();
+    let parts: [(&str, Box<dyn FnOnce(&mut proven::Proven) -> Part>); 8] = [
+        ("case table", Box::new(|p| table::run(&device, &options, p))),
+        ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
+        ("walks and tiles", Box::new(|_| walks::run(&device))),
+        ("planted faults", Box::new(|_| faults::run(&device))),
+        ("refusals", Box::new(|_| refusals::run(&device))),
+        ("graph replay", Box::new(|_| graph::run(&device))),
+        ("threads", Box::new(|_| threads::run(&device, options.small))),
+        ("compile times", Box::new(|_| compile::run(&device, options.small))),
+    ];
+    let mut right = true;
+    for (name, part) in parts {
+        let started = std::time::Instant::now();
+        let (mark, text) = match part(&mut proven) {
+            Ok(text) => ("ok  ", text),
+            Err(text) => {
+                right = false;
+                ("FAIL", text)
+            }
+        };
+        println!("{mark} {name:<16} {:>6.1} s  {text}", started.elapsed().as_secs_f64());
+    }
+    match proven.write(&options.out, &device) {
+        Ok(count) => println!("proven.json: {count} kernels"),
+        Err(what) => {
+            right = false;
+            println!("FAIL proven.json: {what}");
+        }
+    }
+    if right { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options {
+        cases: warpwright_tests::case::folder(),
+        out: PathBuf::from("."),
+        ordinal: 0,
+        fuzz: 400,
+        seed: std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_nanos() as u64),
+        small: false,
+    };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{name} needs a value"));
+        let number = |text: String| text.parse::<u64>().map_err(|e| format!("`{text}` is no number: {e}"));
+        match name.as_str() {
+            "--cases" => options.cases = value()?.into(),
+            "--out" => options.out = value()?.into(),
+            "--ordinal" => options.ordinal = number(value()?)? as usize,
+            "--fuzz" => options.fuzz = number(value()?)? as usize,
+            "--seed" => options.seed = number(value()?)?,
+            "--small" => options.small = true,
+            _ => return Err(format!("no such option: {name}")),
+        }
+    }
+    Ok(options)
+}
