@@ -6,7 +6,7 @@ use warpwright_epilogue::{LeafKind, OutputShape, Program};
 use warpwright_kernels::Arguments;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{RawView, Space, Strided};
-use warpwright_spec::{Alignment, CopyWidths, Extents, Mnk, Order, Problem, Spec};
+use warpwright_spec::{Alignment, CopyWidths, Extents, MajorId, Mnk, Order, Problem, Spec, reads};
 
 /// A call whose operands fit one another: its problem, how its operands lie, and the operands, broadcast over the batch.
 pub(crate) struct Call<'a> {
@@ -46,7 +46,8 @@ pub(crate) fn infer<'a>(
         let name = || format!("epilogue argument {i} ({})", leaf.kind.name());
         if let LeafKind::Source(_) | LeafKind::Tile(_) = leaf.kind {
             let order = *order_c.get_or_insert(natural_order(&view.layout()));
-            let aligned = alignment(&name, view.dtype(), view.is_empty(), view.alignment())?;
+            let lies = order.map_or(view.alignment(), |order| view.alignment_in(runtime_order(order)));
+            let aligned = alignment(&name, view.dtype(), view.is_empty(), lies)?;
             // One order and one width serve all: matrices of another order are read element by element.
             align_c = align_c.min(if order.is_some_and(|order| is(&view.layout(), order)) { aligned } else { 1 });
         }
@@ -63,15 +64,21 @@ pub(crate) fn infer<'a>(
     }
     // SAFETY: only its extents and length are looked at.
     check_memory("D", &unsafe { d.as_raw_view() })?;
-    // K-major where both orders are true of a vector: every instruction reads that.
-    let order_a = order("A", &a.layout(), spec.order_a, Order::Row)?;
-    let order_b = order("B", &b.layout(), spec.order_b, Order::Column)?;
-    let order_d = order("D", &d.layout(), spec.order_d, Order::Row)?;
+    let lies = |order: Order| runtime_order(order);
+    let of_a = |order| a.alignment_in(lies(order));
+    let of_b = |order| b.alignment_in(lies(order));
+    let of_d = |order| d.alignment_in(lies(order));
+    // Only K-major where the instruction reads nothing else.
+    let any_a = reads(spec.instruction, spec.a, MajorId::MN);
+    let any_b = reads(spec.instruction, spec.b, MajorId::MN);
+    let order_a = order("A", &a.layout(), spec.order_a, Order::Row, any_a.then_some(&of_a))?;
+    let order_b = order("B", &b.layout(), spec.order_b, Order::Column, any_b.then_some(&of_b))?;
+    let order_d = order("D", &d.layout(), spec.order_d, Order::Row, Some(&of_d))?;
     let alignment = Alignment {
-        a: alignment(&|| "A".into(), a.dtype(), a.is_empty(), a.alignment())?,
-        b: alignment(&|| "B".into(), b.dtype(), b.is_empty(), b.alignment())?,
+        a: alignment(&|| "A".into(), a.dtype(), a.is_empty(), of_a(order_a))?,
+        b: alignment(&|| "B".into(), b.dtype(), b.is_empty(), of_b(order_b))?,
         c: align_c,
-        d: alignment(&|| "D".into(), d.dtype(), d.is_empty(), d.alignment())?,
+        d: alignment(&|| "D".into(), d.dtype(), d.is_empty(), of_d(order_d))?,
     };
     let facts = OperandFacts {
         order_a,
@@ -130,15 +137,33 @@ fn natural_order(layout: &Strided) -> Option<Order> {
     [Order::Row, Order::Column].into_iter().find(|&order| is(layout, order))
 }
 
-fn order(operand: &str, layout: &Strided, fixed: Option<Order>, preferred: Order) -> Result<Order, RunError> {
+/// How an operand lies: as was fixed, or else as its strides say. A vector lies in both orders: then in the one that permits
+/// wider copies, by `aligned`, or the preferred one.
+fn order(
+    operand: &str,
+    layout: &Strided,
+    fixed: Option<Order>,
+    preferred: Order,
+    aligned: Option<&dyn Fn(Order) -> usize>,
+) -> Result<Order, RunError> {
     let [_, row, column] = layout.strides;
-    match fixed {
-        Some(order) if is(layout, order) || layout.is_empty() => Ok(order),
-        Some(order) => Err(RunError::Order { operand: operand.into(), row, column, order }),
-        None => [preferred, preferred.transposed()]
-            .into_iter()
-            .find(|&order| is(layout, order) || layout.is_empty())
-            .ok_or_else(|| RunError::Strides { operand: operand.into(), row, column }),
+    if let Some(order) = fixed {
+        let fits = is(layout, order) || layout.is_empty();
+        return if fits { Ok(order) } else { Err(RunError::Order { operand: operand.into(), row, column, order }) };
+    }
+    let other = preferred.transposed();
+    match (is(layout, preferred) || layout.is_empty(), is(layout, other)) {
+        (true, true) if aligned.is_some_and(|of| of(other) > of(preferred)) => Ok(other),
+        (true, _) => Ok(preferred),
+        (false, true) => Ok(other),
+        (false, false) => Err(RunError::Strides { operand: operand.into(), row, column }),
+    }
+}
+
+fn runtime_order(order: Order) -> warpwright_runtime::Order {
+    match order {
+        Order::Row => warpwright_runtime::Order::RowMajor,
+        Order::Column => warpwright_runtime::Order::ColumnMajor,
     }
 }
 

@@ -111,7 +111,7 @@ fn choose_tile(
     }
     let mut best: Option<(f64, KernelPlan)> = None;
     let mut refusal = None;
-    for tile in tiles(spec) {
+    for tile in tiles(spec, facts.widths.a.min(facts.widths.b)) {
         // The table is in the kernel's terms, a spec in the user's.
         let user = if transposed { tile.swapped() } else { tile };
         match with_tile(spec, device, problem, facts, transposed, user) {

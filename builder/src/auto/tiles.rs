@@ -27,8 +27,12 @@ const MMA_SYNC: &[(usize, usize, usize)] = &[
 /// Tiles of wgmma and tcgen05 kernels: what performance work will widen; until then the usual ones.
 const WARP_GROUP: &[(usize, usize, usize)] = &[(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)];
 
-/// The tiles that a plan of this spec may choose, if it may choose.
-pub fn tiles(spec: &Spec) -> Vec<Mnk> {
+/// Largest tile of a kernel that loads an operand element by element: its copies go through registers, so that many small
+/// blocks hide their latency where one large block would spill.
+const DIRECT: usize = 64 * 64;
+
+/// The tiles that a plan of this spec may choose, if it may choose; `narrowest` is its narrowest copy in bytes.
+pub fn tiles(spec: &Spec, narrowest: usize) -> Vec<Mnk> {
     let (table, widest) = match spec.instruction {
         InstructionId::WGMMA | InstructionId::TCGEN05 => (WARP_GROUP, 128),
         _ => (MMA_SYNC, 256),
@@ -37,6 +41,7 @@ pub fn tiles(spec: &Spec) -> Vec<Mnk> {
     let k = |k: usize| (k * 16 / spec.a.bits().max(spec.b.bits())).max(256 / spec.a.bits());
     table
         .iter()
+        .filter(|t| narrowest >= 4 || t.0 * t.1 <= DIRECT)
         .filter(|t| t.0 <= widest || !matches!(spec.schedule, ScheduleId::PINGPONG))
         .map(|&(m, n, depth)| Mnk { m, n, k: k(depth) })
         .collect()

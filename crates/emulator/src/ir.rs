@@ -168,6 +168,9 @@ pub(crate) struct Mma {
     pub d: Box<[Reg]>,
     pub a_regs: Box<[Reg]>,
     pub b_regs: Box<[Reg]>,
+    /// Where in A (m × k), and in B (k × n), the elements of the registers lie: by register, lane and place in the word.
+    pub a_places: Box<[u16]>,
+    pub b_places: Box<[u16]>,
     pub c: Box<[Src]>,
 }
 

@@ -83,6 +83,14 @@ pub trait BackendStream: Any + Send + Sync + Debug {
     /// [`StreamError`].
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>, StreamError>;
 
+    /// A mark in the stream's order whose time can be told later.
+    ///
+    /// # Errors
+    /// [`StreamError::NotSupported`] where work is not timed, which is what backends that do not say otherwise do.
+    fn mark(&self) -> Result<Box<dyn BackendMark>, StreamError> {
+        Err(StreamError::NotSupported { device: "this device".into(), operation: "timing" })
+    }
+
     /// Memory of any contents, at a multiple of 256 bytes, usable by work submitted to this stream from now on, and freed in
     /// its order when dropped. Refused while the stream is captured; memory that is dropped meanwhile stays, since the graph
     /// may use it.
@@ -143,6 +151,15 @@ pub unsafe trait Buffer: Any + Send + Sync + Debug {
 
     /// How large it is.
     fn bytes(&self) -> usize;
+}
+
+/// A moment in a stream's order.
+pub trait BackendMark: Any + Send + Sync {
+    /// Waits for the work before this mark and says how many seconds lie between an earlier mark of the same backend and it.
+    ///
+    /// # Errors
+    /// [`StreamError`].
+    fn seconds_since(&self, earlier: &dyn BackendMark) -> Result<f64, StreamError>;
 }
 
 /// Recorded work.

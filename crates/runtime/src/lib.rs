@@ -37,7 +37,7 @@ pub use error::{
 };
 pub use executable::{Executable, KernelInfo};
 pub use program::{HostContext, HostProgram, Invocation, LaunchCall, LaunchTemplate, Program, WorkspaceLayout};
-pub use stream::{Graph, Stream};
+pub use stream::{Graph, Mark, Stream};
 pub use tensor::{AsView, AsViewMut, Tensor, TensorView, TensorViewMut};
 pub use view::{Order, RawView, RawViewMut, Space, Strided};
 pub use workspace::WorkspacePtr;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::backend::{BackendGraph, BackendStream, Buffer};
+use crate::backend::{BackendGraph, BackendMark, BackendStream, Buffer};
 use crate::executable::Loaded;
 use crate::{CaptureError, Device, MemoryError, StreamError, WorkspacePtr};
 
@@ -80,6 +80,14 @@ impl Stream {
         Ok(Graph { backend, origin: self.clone(), _programs: programs })
     }
 
+    /// Marks this point of the stream's order, so that the time between two marks can be told.
+    ///
+    /// # Errors
+    /// [`StreamError::NotSupported`] where work is not timed; the driver's.
+    pub fn mark(&self) -> Result<Mark, StreamError> {
+        Ok(Mark { mark: self.queue.backend.mark()? })
+    }
+
     pub(crate) fn queue(&self) -> &Queue {
         &self.queue
     }
@@ -88,6 +96,27 @@ impl Stream {
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Stream({:#x} of {:?})", self.id(), self.device)
+    }
+}
+
+/// A point in a stream's order.
+pub struct Mark {
+    mark: Box<dyn BackendMark>,
+}
+
+impl Mark {
+    /// Waits for the work before this mark, and says how many seconds passed on the device since an earlier one.
+    ///
+    /// # Errors
+    /// [`StreamError::NotSupported`] for a mark of another device; the driver's.
+    pub fn seconds_since(&self, earlier: &Mark) -> Result<f64, StreamError> {
+        self.mark.seconds_since(earlier.mark.as_ref())
+    }
+}
+
+impl fmt::Debug for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Mark")
     }
 }
 

@@ -61,11 +61,6 @@ impl Access {
         self.site >> 8
     }
 
-    fn with_lane(mut self, lane: usize) -> Access {
-        self.site = self.site & !31 | lane as u32;
-        self
-    }
-
     /// Whether it happened before what the warp `me` does now.
     #[inline]
     fn before(self, me: Access, clock: &Clock) -> bool {
@@ -82,8 +77,10 @@ impl Access {
 pub(crate) enum Conflict {
     /// Nothing orders it with another.
     Race(Access),
-    /// An asynchronous operation is not known to have completed.
+    /// An asynchronous write is not known to have completed.
     Owned(Access),
+    /// An asynchronous read is not known to have completed.
+    Wanted(Access),
     /// Nothing has written the byte.
     Uninitialised,
     /// The generic proxy's write is not fenced.
@@ -98,6 +95,9 @@ struct Cell {
     reads: [Access; READERS],
     /// The asynchronous operation that will write here.
     owner: Access,
+    /// Asynchronous operations that have yet to read, and one of them.
+    waiting: u32,
+    reader: Access,
 }
 
 impl Cell {
@@ -124,6 +124,9 @@ impl Cell {
     fn write(&mut self, me: Access, clock: &Clock) -> Option<Conflict> {
         if self.owner.is_some() {
             return Some(Conflict::Owned(self.owner));
+        }
+        if self.waiting > 0 {
+            return Some(Conflict::Wanted(self.reader));
         }
         for other in [self.write].into_iter().chain(self.reads) {
             if other.is_some() && !(other.is_strong() && me.is_strong()) && !other.before(me, clock) {
@@ -152,8 +155,8 @@ pub(crate) struct Shadow {
     /// One bit per byte that was written.
     written: Option<Vec<u16>>,
     pages: Option<Vec<Option<Box<[Slot]>>>>,
-    /// Bytes that unfinished asynchronous reads need, per chunk.
-    pub proxies: bool,
+    /// Whether proxy fences are checked.
+    proxies: bool,
 }
 
 /// What to do with the cells of a range.
@@ -161,6 +164,10 @@ enum Deed {
     Read,
     Write,
     Own,
+    /// An asynchronous operation will read.
+    Want,
+    /// It has read, and that is known to `Access`.
+    Unwant,
     /// The owner's write has landed and is known to `Access`.
     Release,
 }
@@ -233,6 +240,21 @@ impl Shadow {
         self.each(offset, len, &Deed::Own, me, clock)
     }
 
+    /// An asynchronous read that `me` starts: nobody may write the bytes until it is over.
+    pub fn want(&mut self, offset: usize, len: usize, me: Access, clock: &Clock) -> Result<(), (usize, Conflict)> {
+        if let Some(at) = self.unwritten(offset, len) {
+            return Err((at, Conflict::Uninitialised));
+        }
+        self.each(offset, len, &Deed::Want, me, clock)
+    }
+
+    /// The asynchronous read is over; it counts as done by `by`.
+    pub fn unwant(&mut self, offset: usize, len: usize, by: Access) {
+        let nothing = Clock::default();
+        // Ending a read never conflicts.
+        let _ = self.each(offset, len, &Deed::Unwant, by, &nothing);
+    }
+
     /// The asynchronous write has completed; it counts as done by `by`.
     pub fn release(&mut self, offset: usize, len: usize, by: Access) {
         let nothing = Clock::default();
@@ -257,6 +279,22 @@ impl Shadow {
                 let conflict = cell.write(me, clock);
                 cell.owner = if conflict.is_none() { me } else { cell.owner };
                 conflict
+            }
+            Deed::Want => {
+                let conflict = cell.read(me, clock, proxies);
+                if conflict.is_none() {
+                    cell.waiting += 1;
+                    cell.reader = me;
+                }
+                conflict
+            }
+            Deed::Unwant => {
+                cell.waiting = cell.waiting.saturating_sub(1);
+                // The read counts as done by whoever knows of it.
+                if let Some(read) = cell.reads.iter_mut().find(|r| r.agent == me.agent && r.is_some()) {
+                    *read = me;
+                }
+                None
             }
             Deed::Release => {
                 cell.owner = Access::NONE;
@@ -285,7 +323,7 @@ impl Shadow {
                                 return Err((at + i * granule, conflict));
                             }
                         }
-                        if !matches!(deed, Deed::Read) {
+                        if matches!(deed, Deed::Write | Deed::Own | Deed::Release) {
                             *slot = Slot::Whole(cells[0]);
                         }
                     }
@@ -315,11 +353,6 @@ impl Shadow {
         }
         Ok(())
     }
-}
-
-/// Lanes of a warp share an access but for the lane.
-pub(crate) fn of_lane(access: Access, lane: usize) -> Access {
-    access.with_lane(lane)
 }
 
 #[cfg(test)]

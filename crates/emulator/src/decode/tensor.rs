@@ -5,6 +5,7 @@ use crate::error::ParseReason;
 use crate::ir::{Collective, Matrix, Mma, Op, Wgmma, WgmmaA};
 use crate::machine::registers::Src;
 use crate::ptx::ast::Operand;
+use crate::tensor::fragment;
 use warpwright_numeric::Dtype;
 
 pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
@@ -90,6 +91,19 @@ fn mma(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     if [rows(&d_regs), rows(&a_regs), rows(&b_regs)] != wanted || c.len() != d_regs.len() {
         return Err(ParseReason::Operands(format!("D, A and B take {wanted:?} registers of 32 bits")));
     }
+    let places = |regs: usize, element: Dtype, place: &dyn Fn(usize, usize, usize) -> usize| -> Box<[u16]> {
+        let per = (32 / element.bits()).max(1);
+        let all = (0..regs).flat_map(|r| (0..32).flat_map(move |lane| (0..per).map(move |i| (r, lane, i))));
+        all.map(|(r, lane, i)| place(r, lane, i) as u16).collect()
+    };
+    let a_places = places(a_regs.len(), ea, &|r, lane, i| {
+        let (row, at) = fragment::a(lane, r, i, ea, m as usize);
+        row * k as usize + at
+    });
+    let b_places = places(b_regs.len(), eb, &|r, lane, i| {
+        let (at, column) = fragment::b(lane, r, i, eb);
+        at * n as usize + column
+    });
     let what = Collective::Mma(Box::new(Mma {
         m,
         n,
@@ -101,6 +115,8 @@ fn mma(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
         d: d_regs,
         a_regs,
         b_regs,
+        a_places,
+        b_places,
         c,
     }));
     Ok(Op::Collective { members: Src::Imm(0xFFFF_FFFF), what })

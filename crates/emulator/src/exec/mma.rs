@@ -7,22 +7,22 @@ use crate::machine::run::{At, Run};
 use crate::ptx::ast::Reg;
 use crate::tensor::fragment;
 use crate::tensor::model::{self, WIDE};
-use crate::tensor::operand::{Operand, decode};
+use crate::tensor::operand::Operand;
 use std::cell::RefCell;
 use warpwright_numeric::{Dtype, f16};
 
 thread_local! {
-    /// Decoded operands, kept to spare allocations.
-    static SCRATCH: RefCell<(Operand, Operand)> = RefCell::default();
+    /// Decoded operands and the bits of one, kept to spare allocations.
+    static SCRATCH: RefCell<(Operand, Operand, Vec<u32>)> = RefCell::default();
 }
 
-/// Calls `f` with the bits of every element of a fragment: its register's number, its place in the register, its lane.
-fn elements(registers: &Registers, regs: &[Reg], bits: usize, mut f: impl FnMut(usize, usize, usize, u32)) {
+/// Puts the bits of every element of a fragment in its place of a matrix.
+fn elements(registers: &Registers, regs: &[Reg], bits: usize, places: &[u16], out: &mut [u32]) {
     let (per, keep) = (32 / bits, (u64::MAX >> (64 - bits)) as u32);
-    for (r, reg) in regs.iter().enumerate() {
-        for (lane, word) in registers.row(reg.row).iter().enumerate() {
-            for i in 0..per {
-                f(r, i, lane, word >> (i * bits) & keep);
+    for (reg, places) in regs.iter().zip(places.chunks_exact(32 * per)) {
+        for (word, places) in registers.row(reg.row).iter().zip(places.chunks_exact(per)) {
+            for (i, place) in places.iter().enumerate() {
+                out[*place as usize] = word >> (i * bits) & keep;
             }
         }
     }
@@ -63,17 +63,13 @@ fn floats(registers: &mut Registers, op: &Mma) {
             }
         }
     }
-    SCRATCH.with_borrow_mut(|(a, b)| {
-        a.reset(m * k);
-        b.reset(k * n);
-        elements(registers, &op.a_regs, op.a.bits(), |r, i, lane, bits| {
-            let (row, at) = fragment::a(lane, r, i, op.a, m);
-            a.set(row * k + at, decode(bits, op.a));
-        });
-        elements(registers, &op.b_regs, op.b.bits(), |r, i, lane, bits| {
-            let (at, column) = fragment::b(lane, r, i, op.b);
-            b.set(at * n + column, decode(bits, op.b));
-        });
+    SCRATCH.with_borrow_mut(|(a, b, bits)| {
+        bits.resize(m * k, 0);
+        elements(registers, &op.a_regs, op.a.bits(), &op.a_places, bits);
+        a.decode(bits, op.a);
+        bits.resize(k * n, 0);
+        elements(registers, &op.b_regs, op.b.bits(), &op.b_places, bits);
+        b.decode(bits, op.b);
         if op.a.bits() == 8 {
             eight_bit(a, b, [m, n, k], &mut c, half);
         } else {
@@ -97,20 +93,8 @@ fn floats(registers: &mut Registers, op: &Mma) {
 fn eight_bit(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], half: bool) {
     let mut sum = vec![0f32; m * n];
     for first in (0..k).step_by(16) {
-        let (mut x, mut y) = (Operand::default(), Operand::default());
         let step = (k - first).min(16);
-        x.reset(m * step);
-        y.reset(step * n);
-        for i in 0..m {
-            for l in 0..step {
-                x.set(i * step + l, (a.values[i * k + first + l], a.exponents[i * k + first + l]));
-            }
-        }
-        for l in 0..step {
-            for j in 0..n {
-                y.set(l * n + j, (b.values[(first + l) * n + j], b.exponents[(first + l) * n + j]));
-            }
-        }
+        let (x, y) = (a.columns(k, first, step), b.rows(n, first, step));
         model::multiply(&x, &y, [m, n, step], &mut sum, WIDE, model::Result::Single);
     }
     for (c, x) in c.iter_mut().zip(sum) {
@@ -125,19 +109,17 @@ fn eight_bit(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], hal
 
 fn integers(registers: &mut Registers, op: &Mma) {
     let [m, n, k] = sizes(op);
-    let (mut a, mut b, mut c) = (vec![0; m * k], vec![0; k * n], vec![0; m * n]);
+    let (mut a, mut b, mut c) = (Vec::new(), Vec::new(), vec![0; m * n]);
     let value = |bits: u32, dtype: Dtype| {
         let shift = 32 - dtype.bits() as u32;
         if dtype.is_signed() { (bits << shift) as i32 >> shift } else { bits as i32 }
     };
-    elements(registers, &op.a_regs, op.a.bits(), |r, i, lane, bits| {
-        let (row, at) = fragment::a(lane, r, i, op.a, m);
-        a[row * k + at] = value(bits, op.a);
-    });
-    elements(registers, &op.b_regs, op.b.bits(), |r, i, lane, bits| {
-        let (at, column) = fragment::b(lane, r, i, op.b);
-        b[at * n + column] = value(bits, op.b);
-    });
+    let mut bits = vec![0; m * k];
+    elements(registers, &op.a_regs, op.a.bits(), &op.a_places, &mut bits);
+    a.extend(bits.iter().map(|b| value(*b, op.a)));
+    bits.resize(k * n, 0);
+    elements(registers, &op.b_regs, op.b.bits(), &op.b_places, &mut bits);
+    b.extend(bits.iter().map(|x| value(*x, op.b)));
     for (r, src) in op.c.iter().enumerate() {
         for (lane, word) in registers.read::<i32>(*src).into_iter().enumerate() {
             let (row, column) = fragment::accumulator(lane, r);

@@ -183,6 +183,13 @@ pub(crate) fn conflict(conflict: Conflict, what: &str, space: &str, address: u64
             );
             Violation::new(FaultKind::AsyncOwned, message).at(address).against(other)
         }
+        Conflict::Wanted(other) => {
+            let message = format!(
+                "{what} of {space} memory at {address:#x}, which an asynchronous operation has yet to read: its completion \
+                 was not waited for, or not made known to this thread"
+            );
+            Violation::new(FaultKind::AsyncOwned, message).at(address).against(other)
+        }
         Conflict::Unfenced(other) => {
             let message = format!(
                 "{what} of {space} memory at {address:#x} through the asynchronous proxy, after a write through the generic \

@@ -3,3 +3,6 @@
 pub(crate) mod fragment;
 pub(crate) mod model;
 pub(crate) mod operand;
+mod vectors;
+
+use vectors::vectors;

@@ -6,6 +6,7 @@
 //! and products are exact here.
 
 use super::operand::{NO_EXPONENT, Operand};
+use super::vectors;
 
 /// Widths of the adder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,42 +35,51 @@ pub(crate) enum Result {
 }
 
 /// `c = a · b + c` of an m × k matrix, a k × n matrix and an m × n matrix, all row by row.
-pub(crate) fn multiply(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    if a.special || b.special || c.iter().any(|x| !x.is_finite()) {
+pub(crate) fn multiply(a: &Operand, b: &Operand, shape: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
+    run(a, b, shape, c, adder, result);
+}
+
+vectors! {
+    fn run(a: &Operand, b: &Operand, shape: [usize; 3], c: &mut [f32], adder: Adder, result: Result) = choose
+}
+
+#[inline(always)]
+fn choose(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
+    let (mut special, mut fraction, mut max) = (0u32, 0u32, 0f32);
+    for x in c.iter() {
+        special |= u32::from(!x.is_finite());
+        fraction |= u32::from(x.trunc() != *x);
+        max = max.max(x.abs());
+    }
+    if a.special || b.special || special != 0 {
         return scalar(a, b, [m, n, k], c, adder, result);
     }
     if let (Some(x), Some(y)) = (a.integral, b.integral)
         && result == Result::Single
-        && c.iter().all(|c| c.trunc() == *c)
-        // Integers below 2^F/2 are never cut, whatever else is added.
-        && x * y * k as f64 + c.iter().fold(0.0, |max: f64, c| max.max(f64::from(c.abs()))) < f64::from(1 << (adder.kept))
+        && fraction == 0
+        // Integers below 2^R are never cut, whatever else is added.
+        && x * y * k as f32 + max < (1 << adder.kept) as f32
     {
         return integers(a, b, [m, n, k], c);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, the only thing that the function needs beyond the baseline.
-        return unsafe { wide_vectors(a, b, [m, n, k], c, adder, result) };
     }
     general(a, b, [m, n, k], c, adder, result);
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn wide_vectors(a: &Operand, b: &Operand, shape: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    general(a, b, shape, c, adder, result);
-}
-
 /// Sums that stay exact in f32, in any order.
-fn integers(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32]) {
-    for i in 0..m {
-        let row = &mut c[i * n..][..n];
-        // −0 results become +0.
-        row.iter_mut().for_each(|x| *x += 0.0);
-        for l in 0..k {
-            let x = a.values[i * k + l] as f32;
-            for (c, y) in row.iter_mut().zip(&b.values[l * n..][..n]) {
-                *c += x * *y as f32;
+#[inline(always)]
+fn integers(a: &Operand, b: &Operand, [_, n, k]: [usize; 3], c: &mut [f32]) {
+    for (xs, row) in a.values.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
+        for (j, out) in row.chunks_exact_mut(WIDTH).enumerate() {
+            let mut sum = [0f32; WIDTH];
+            for (x, ys) in xs.iter().zip(b.values.chunks_exact(n)) {
+                let y = &ys[j * WIDTH..][..WIDTH];
+                for w in 0..WIDTH {
+                    sum[w] += x * y[w];
+                }
+            }
+            for w in 0..WIDTH {
+                // −0 results become +0.
+                out[w] += sum[w] + 0.0;
             }
         }
     }
@@ -85,10 +95,11 @@ fn general(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder
         for j in (0..n).step_by(WIDTH) {
             let row = &mut c[i * n + j..][..WIDTH];
             let mut top: [f32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
-            for (l, e) in es.iter().enumerate() {
-                let f = &b.exponents[l * n + j..][..WIDTH];
+            for (e, fs) in es.iter().zip(b.exponents.chunks_exact(n)) {
+                let f = &fs[j..][..WIDTH];
                 for w in 0..WIDTH {
-                    top[w] = top[w].max(e + f[w]);
+                    let sum = e + f[w];
+                    top[w] = if sum > top[w] { sum } else { top[w] };
                 }
             }
             let mut unit = [0f64; WIDTH];
@@ -99,10 +110,10 @@ fn general(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder
                 unit[w] = power(adder.aligned - e);
                 sum[w] = (f64::from(row[w]) * unit[w]).trunc();
             }
-            for (l, x) in xs.iter().enumerate() {
-                let y = &b.values[l * n + j..][..WIDTH];
+            for (x, ys) in xs.iter().zip(b.values.chunks_exact(n)) {
+                let (x, y) = (f64::from(*x), &ys[j..][..WIDTH]);
                 for w in 0..WIDTH {
-                    sum[w] += (x * y[w] * unit[w]).trunc();
+                    sum[w] += (x * f64::from(y[w]) * unit[w]).trunc();
                 }
             }
             for w in 0..WIDTH {
@@ -140,21 +151,12 @@ fn finish(x: f64, adder: Adder, result: Result) -> f32 {
 
 /// As [`general`], with infinities and NaN among the operands.
 fn scalar(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    let column = |j: usize| {
-        let mut out = Operand::default();
-        out.reset(k * WIDTH);
-        for l in 0..k {
-            for w in 0..WIDTH {
-                out.values[l * WIDTH + w] = b.values[l * n + j];
-                out.exponents[l * WIDTH + w] = b.exponents[l * n + j];
-            }
-        }
-        out
-    };
     for j in 0..n {
-        let y = column(j);
+        // One column, repeated to the width that is computed together.
+        let wide = |x: &[f32]| (0..k).flat_map(|l| [x[l * n + j]; WIDTH]).collect::<Vec<f32>>();
+        let y = Operand { values: wide(&b.values), exponents: wide(&b.exponents), ..Operand::default() };
         for i in 0..m {
-            let products = (0..k).map(|l| a.values[i * k + l] * b.values[l * n + j]);
+            let products = (0..k).map(|l| f64::from(a.values[i * k + l]) * f64::from(b.values[l * n + j]));
             let plain = products.fold(f64::from(c[i * n + j]), |sum, x| match (sum.is_finite(), x.is_finite()) {
                 // Finite addends cannot change what is not finite.
                 (false, true) => sum,
@@ -166,12 +168,8 @@ fn scalar(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder:
                 *out = if plain.is_nan() { NAN } else { plain as f32 };
                 continue;
             }
-            let mut x = Operand::default();
-            x.reset(k);
-            x.values.copy_from_slice(&a.values[i * k..][..k]);
-            x.exponents.copy_from_slice(&a.exponents[i * k..][..k]);
             let mut row = [*out; WIDTH];
-            general(&x, &y, [1, WIDTH, k], &mut row, adder, result);
+            general(&a.rows(k, i, 1), &y, [1, WIDTH, k], &mut row, adder, result);
             *out = row[0];
         }
     }
@@ -191,22 +189,18 @@ pub(crate) fn multiply_integers(a: &[i32], b: &[i32], [m, n, k]: [usize; 3], c: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::operand::decode;
     use super::*;
     use warpwright_numeric::{Dtype, e4m3, f16};
 
     fn operand(values: &[f32], dtype: Dtype) -> Operand {
+        let bits = values.iter().map(|x| match dtype {
+            Dtype::F16 => u32::from(f16::from_f32(*x).to_bits()),
+            Dtype::Bf16 => x.to_bits() >> 16,
+            Dtype::E4m3 => u32::from(e4m3::from_f32(*x).to_bits()),
+            _ => x.to_bits(),
+        });
         let mut out = Operand::default();
-        out.reset(values.len());
-        for (i, x) in values.iter().enumerate() {
-            let bits = match dtype {
-                Dtype::F16 => u32::from(f16::from_f32(*x).to_bits()),
-                Dtype::Bf16 => x.to_bits() >> 16,
-                Dtype::E4m3 => u32::from(e4m3::from_f32(*x).to_bits()),
-                _ => x.to_bits(),
-            };
-            out.set(i, decode(bits, dtype));
-        }
+        out.decode(&bits.collect::<Vec<_>>(), dtype);
         out
     }
 

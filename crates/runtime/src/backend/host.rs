@@ -1,12 +1,14 @@
 //! The CPU.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use warpwright_arch::DeviceInfo;
 
-use super::{Backend, BackendExecutable, BackendGraph, BackendStream, Buffer};
+use super::{Backend, BackendExecutable, BackendGraph, BackendMark, BackendStream, Buffer};
 use crate::{HostContext, Invocation, KernelInfo, LoadError, MemoryError, Program, RunError, Space, StreamError};
 
 /// Work runs in line, when it is submitted; every tag runs.
@@ -64,6 +66,17 @@ struct HostStream {
     handle: u64,
 }
 
+struct HostMark(Instant);
+
+impl BackendMark for HostMark {
+    fn seconds_since(&self, earlier: &dyn BackendMark) -> Result<f64, StreamError> {
+        match (earlier as &dyn Any).downcast_ref::<HostMark>() {
+            Some(earlier) => Ok(self.0.saturating_duration_since(earlier.0).as_secs_f64()),
+            None => Err(StreamError::NotSupported { device: "the CPU".into(), operation: "timing from another device's mark" }),
+        }
+    }
+}
+
 impl BackendStream for HostStream {
     fn handle(&self) -> u64 {
         self.handle
@@ -79,6 +92,10 @@ impl BackendStream for HostStream {
 
     fn is_capturing(&self) -> Result<bool, StreamError> {
         Ok(false)
+    }
+
+    fn mark(&self) -> Result<Box<dyn BackendMark>, StreamError> {
+        Ok(Box::new(HostMark(Instant::now())))
     }
 
     fn begin_capture(&self) -> Result<(), StreamError> {

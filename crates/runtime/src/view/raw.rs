@@ -5,7 +5,7 @@ use std::{ptr, slice};
 
 use warpwright_numeric::Dtype;
 
-use super::{Space, Strided};
+use super::{Order, Space, Strided};
 
 /// A borrowed batch of matrices, as plain data: an address, a shape, and whose memory it is.
 ///
@@ -87,8 +87,13 @@ macro_rules! shared_methods {
             self.parts.layout.is_empty()
         }
 
-        /// The largest power of two, up to 128, that divides the address and every row's start (or column's, or both, and
-        /// every batch entry's), in bytes; dimensions of stride 1 don't count. 0 if one of them starts inside a byte.
+        /// The largest power of two, up to 128, that divides the address and the start of every row (or column, in
+        /// column-major order) and of every batch entry, in bytes. 0 if one of them starts inside a byte.
+        pub fn alignment_in(&self, order: Order) -> usize {
+            self.parts.alignment_in(order)
+        }
+
+        /// [`Self::alignment_in`] the order that the elements are in; for a vector, which is in both, the better one.
         pub fn alignment(&self) -> usize {
             self.parts.alignment()
         }
@@ -212,17 +217,31 @@ impl Parts {
         (start, unit_bytes.min(self.bytes - start), element % unit)
     }
 
-    fn alignment(&self) -> usize {
-        let mut aligned = self.address | 128;
-        let dims = self.layout.extents.into_iter().zip(self.layout.strides);
-        for (_, stride) in dims.filter(|&(extent, stride)| extent > 1 && stride != 1) {
-            let bits = stride as u64 * self.dtype.bits() as u64;
+    fn alignment_in(&self, order: Order) -> usize {
+        let [batch, rows, columns] = self.layout.extents;
+        let [batch_stride, row_stride, column_stride] = self.layout.strides;
+        let lines = if order == Order::RowMajor { (rows, row_stride) } else { (columns, column_stride) };
+        let mut aligned = u128::from(self.address) | 128;
+        for (_, stride) in [(batch, batch_stride), lines].into_iter().filter(|&(extent, _)| extent > 1) {
+            let bits = u128::from(stride.unsigned_abs()) * self.dtype.bits() as u128;
             if !bits.is_multiple_of(8) {
                 return 0;
             }
             aligned |= bits / 8;
         }
         1 << aligned.trailing_zeros()
+    }
+
+    fn alignment(&self) -> usize {
+        let [_, rows, columns] = self.layout.extents;
+        let [_, row_stride, column_stride] = self.layout.strides;
+        let [by_row, by_column] = [Order::RowMajor, Order::ColumnMajor].map(|order| self.alignment_in(order));
+        match (column_stride == 1 || columns <= 1, row_stride == 1 || rows <= 1) {
+            (true, true) => by_row.max(by_column),
+            (true, false) => by_row,
+            (false, true) => by_column,
+            (false, false) => by_row.min(by_column),
+        }
     }
 
     fn moved(mut self, offset: usize, layout: Strided) -> Parts {
@@ -237,7 +256,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Order;
+
 
     fn view(address: u64, dtype: Dtype, layout: Strided) -> RawView<'static> {
         // SAFETY: the view is never read.
@@ -260,5 +279,11 @@ mod tests {
         assert_eq!(of(4096, Dtype::F32, Strided::dense(1, 3, Order::RowMajor).batched(5, 0)), 128);
         assert_eq!(of(4096, Dtype::F32, Strided::dense(1, 3, Order::RowMajor).batched(5, 3)), 4);
         assert_eq!(of(4096, Dtype::F32, padded(64).transposed()), 128);
+        // A stride of one element between batch entries counts like any other.
+        assert_eq!(of(4096, Dtype::F16, Strided::dense_batch(3, 1, 1, Order::RowMajor)), 2);
+        // A row of a column-major matrix: as a row its elements are apart, as columns each starts a line.
+        let row = Strided { extents: [1, 1, 9], strides: [0, 16, 1] };
+        assert_eq!(view(4096, Dtype::F16, row).alignment_in(Order::RowMajor), 128);
+        assert_eq!(view(4096, Dtype::F16, row).alignment_in(Order::ColumnMajor), 2);
     }
 }

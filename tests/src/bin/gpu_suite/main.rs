@@ -1,12 +1,13 @@
 //! The suite that proves kernels on a GPU: one binary, no Rust needed where it runs.
 //!
-//! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small]`
+//! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--bench ROUNDS]`
 //!
 //! It runs the case table, random problems, planted faults, refusals, graph replay and many threads on one kernel, prints a
 //! table and writes `proven.json`: the hash of each generated source that passed. `--small` runs few and small cases, for
-//! compute-sanitizer. Exit code 1 if anything fell short.
+//! compute-sanitizer. `--bench` times plans instead. Exit code 1 if anything fell short.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
+mod bench;
 mod compile;
 mod faults;
 mod fuzz;
@@ -29,6 +30,7 @@ struct Options {
     fuzz: usize,
     seed: u64,
     small: bool,
+    bench: usize,
 }
 
 /// What became of one part of the suite: a line for the table, or what fell short.
@@ -49,6 +51,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if options.bench > 0 {
+        return match bench::run(&device, options.bench) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(what) => {
+                eprintln!("{what}");
+                ExitCode::from(1)
+            }
+        };
+    }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
     let parts: [(&str, Box<dyn FnOnce(&mut proven::Proven) -> Part>); 8] = [
@@ -91,6 +102,7 @@ fn options() -> Result<Options, String> {
         fuzz: 400,
         seed: std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_nanos() as u64),
         small: false,
+        bench: 0,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
@@ -102,6 +114,7 @@ fn options() -> Result<Options, String> {
             "--ordinal" => options.ordinal = number(value()?)? as usize,
             "--fuzz" => options.fuzz = number(value()?)? as usize,
             "--seed" => options.seed = number(value()?)?,
+            "--bench" => options.bench = number(value()?)? as usize,
             "--small" => options.small = true,
             _ => return Err(format!("no such option: {name}")),
         }

@@ -3,11 +3,11 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::{CudaStream, result, sys};
+use cudarc::driver::{CudaEvent, CudaStream, result, sys};
 
 use super::fault::{fault, memory_error};
 use super::memory::CudaBuffer;
-use crate::backend::{BackendGraph, BackendStream, Buffer};
+use crate::backend::{BackendGraph, BackendMark, BackendStream, Buffer};
 use crate::{MemoryError, Space, StreamError};
 
 #[derive(Debug)]
@@ -107,6 +107,12 @@ impl BackendStream for CudaQueue {
         Ok(Box::new(CudaGraph { exec: Mutex::new(Exec(exec)), stream: self.stream.clone() }))
     }
 
+    fn mark(&self) -> Result<Box<dyn BackendMark>, StreamError> {
+        let timed = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        let event = self.stream.record_event(timed).map_err(|error| fault("cuEventRecord", error))?;
+        Ok(Box::new(CudaMark(event)))
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Box<dyn Buffer>, MemoryError> {
         self.check_not_capturing("memory cannot be allocated")?;
         // SAFETY: the memory is bytes of any contents, as the trait says.
@@ -158,6 +164,20 @@ struct CudaGraph {
     exec: Mutex<Exec>,
     /// Keeps the context alive.
     stream: Arc<CudaStream>,
+}
+
+/// An event that was recorded with its time.
+struct CudaMark(CudaEvent);
+
+impl BackendMark for CudaMark {
+    fn seconds_since(&self, earlier: &dyn BackendMark) -> Result<f64, StreamError> {
+        let Some(earlier) = (earlier as &dyn Any).downcast_ref::<CudaMark>() else {
+            let (device, operation) = ("a CUDA stream".into(), "timing from another device's mark");
+            return Err(StreamError::NotSupported { device, operation });
+        };
+        let milliseconds = earlier.0.elapsed_ms(&self.0).map_err(|error| fault("cuEventElapsedTime", error))?;
+        Ok(f64::from(milliseconds) * 1e-3)
+    }
 }
 
 impl BackendGraph for CudaGraph {
