@@ -22,6 +22,7 @@ pub mod prepare;
 pub mod random;
 pub mod reference;
 pub mod runner;
+pub mod stand_in;
 pub mod user;
 
 pub use case::{Case, DeviceKind, ErrorKind, Expect, Order, Plan};

@@ -9,7 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use warpwright::epilogue::parse::{Argument, Functions, NameKind, expression_with};
 use warpwright::runtime::{RawView, RawViewMut, Strided};
 use warpwright::spec::{Function, HostFn, Node, ScalarKind};
-use warpwright::{AnyGemm, Arg, Args, BuildError, CallArgs, Device, GemmDesc, KernelPlan, Mnk, PlanError, RunError, Stream, Tensor};
+use warpwright::{
+    AnyGemm, Arg, Args, BuildError, CallArgs, Device, GemmDesc, KernelPlan, Mnk, PlanError, RunError, Stream, Tensor,
+};
 use warpwright_numeric::Dtype;
 
 use crate::case::{Case, DeviceKind, ErrorKind};
@@ -43,7 +45,6 @@ impl Library {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-
     fn attempt(&self, case: &Prepared, d: &mut Memory) -> Result<String, Refusal> {
         let (node, arguments) = epilogue(case)?;
         let desc = describe(&case.case, node)?;
@@ -70,7 +71,8 @@ impl Library {
             });
         }
         let call = CallArgs { epilogue: args, ..CallArgs::default() };
-        gemm.run_raw(&self.stream, a.view(), b.view(), d.view_mut(), call).map_err(|e| (run_kind(&e), e.to_string()))?;
+        gemm.run_raw(&self.stream, a.view(), b.view(), d.view_mut(), call)
+            .map_err(|e| (run_kind(&e), e.to_string()))?;
         self.stream.synchronize().map_err(|e| (ErrorKind::Driver, e.to_string()))?;
         let compiled = gemm.compiled();
         // The name that the driver knows, where there is a driver.
@@ -161,8 +163,12 @@ impl Memory {
 
 /// The hash by which a generated source is listed once it passed on a GPU; none if the plan has no device code.
 pub fn source_hash(plan: &KernelPlan) -> Option<String> {
-    let source = warpwright::kernels::lower::source(plan).ok()?;
-    Some(blake3::hash(source.as_bytes()).to_hex()[..32].to_owned())
+    Some(text_hash(&warpwright::kernels::lower::source(plan).ok()?))
+}
+
+/// The hash of a generated source.
+pub fn text_hash(source: &str) -> String {
+    blake3::hash(source.as_bytes()).to_hex()[..32].to_owned()
 }
 
 /// C where a row has none: a null pointer of the right extents.

@@ -15,8 +15,12 @@ pub fn directory() -> Result<PathBuf> {
     let target = root().join("target/nvrtc");
     let lib = target.join("nvidia/cu13/lib");
     if !has_nvrtc(&lib) || !nvdisasm().is_file() {
-        let pip = format!("-m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target {} {WHEELS}", target.display());
-        run(command("python3", &pip)).context("NVRTC is missing; install it, set WARPWRIGHT_NVRTC_DIR, or make Python's pip available")?;
+        let pip = format!(
+            "-m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target {} {WHEELS}",
+            target.display()
+        );
+        run(command("python3", &pip))
+            .context("NVRTC is missing; install it, set WARPWRIGHT_NVRTC_DIR, or make Python's pip available")?;
     }
     if !has_nvrtc(&lib) {
         bail!("the NVRTC wheel has no libnvrtc in {}", lib.display());
@@ -26,7 +30,8 @@ pub fn directory() -> Result<PathBuf> {
 
 /// Where nvdisasm lies once [`directory`] has fetched it.
 pub fn nvdisasm() -> PathBuf {
-    std::env::var_os("WARPWRIGHT_NVDISASM").map_or_else(|| root().join("target/nvrtc/nvidia/cu13/bin/nvdisasm"), PathBuf::from)
+    std::env::var_os("WARPWRIGHT_NVDISASM")
+        .map_or_else(|| root().join("target/nvrtc/nvidia/cu13/bin/nvdisasm"), PathBuf::from)
 }
 
 fn has_nvrtc(lib: &std::path::Path) -> bool {

@@ -16,6 +16,7 @@ pub enum Breadth {
 pub fn run_tests(breadth: Breadth) -> Result<()> {
     let nvrtc = nvrtc::directory()?;
     run_all(breadth, &nvrtc)?;
+    run_cargo("run --quiet --package warpwright-tests --bin unproven", breadth, &nvrtc)?;
     let oracle = root().join("../shared/oracle");
     match oracle.is_dir() {
         true => println!("oracle: ran from ../shared/oracle (the tests fail if a known case is missing)"),

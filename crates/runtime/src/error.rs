@@ -3,8 +3,8 @@
 use warpwright_arch::ArchMismatch;
 use warpwright_numeric::Dtype;
 
-use crate::{Space, Strided};
 use crate::nvrtc::{CompileError, NvrtcMissing};
+use crate::{Space, Strided};
 
 /// A call into the CUDA driver that failed, with the driver's own words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -86,7 +86,14 @@ const fn check_pieces(s: &Spec) -> Result<(), Violation> {
     let instruction = product.instruction;
     if instruction as u8 != s.instruction as u8 || !loader_fits(loader, s.loader) {
         let (given_loader, given_instruction) = (s.loader, s.instruction);
-        return Err(Violation::Pieces { arch: s.arch, schedule: s.schedule, loader, instruction, given_loader, given_instruction });
+        return Err(Violation::Pieces {
+            arch: s.arch,
+            schedule: s.schedule,
+            loader,
+            instruction,
+            given_loader,
+            given_instruction,
+        });
     }
     if let Some(order) = s.order_a {
         ok!(check_major(s.instruction, s.a, "A", order.major_of_a()));
@@ -97,8 +104,17 @@ const fn check_pieces(s: &Spec) -> Result<(), Violation> {
     Ok(())
 }
 
-const fn check_major(instruction: InstructionId, dtype: Dtype, operand: &'static str, major: MajorId) -> Result<(), Violation> {
-    if reads(instruction, dtype, major) { Ok(()) } else { Err(Violation::NoMajor { instruction, dtype, operand, major }) }
+const fn check_major(
+    instruction: InstructionId,
+    dtype: Dtype,
+    operand: &'static str,
+    major: MajorId,
+) -> Result<(), Violation> {
+    if reads(instruction, dtype, major) {
+        Ok(())
+    } else {
+        Err(Violation::NoMajor { instruction, dtype, operand, major })
+    }
 }
 
 /// Loaders that write the same shared-memory layout may stand in for one another: TMA, multicast or not, cp.async for
@@ -126,7 +142,13 @@ const fn check_epilogue(s: &Spec) -> Result<(), Violation> {
     Ok(())
 }
 
-const fn multiple(what: &'static str, given: usize, multiple_of: usize, at_most: usize, why: &'static str) -> Result<(), Violation> {
+const fn multiple(
+    what: &'static str,
+    given: usize,
+    multiple_of: usize,
+    at_most: usize,
+    why: &'static str,
+) -> Result<(), Violation> {
     if given == 0 || !given.is_multiple_of(multiple_of) || given > at_most {
         Err(Violation::Extent { what, given, multiple_of, at_most, why })
     } else {

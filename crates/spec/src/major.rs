@@ -86,7 +86,11 @@ pub struct RowMajor;
 pub struct ColumnMajor;
 
 /// The layout slot of an operand: [`RowMajor`], [`ColumnMajor`], or [`Auto`]: what the tensor's strides say.
-#[diagnostic::on_unimplemented(message = "`{Self}` is not a layout", label = "not a layout", note = "layouts are `RowMajor`, `ColumnMajor` and `Auto`")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layout",
+    label = "not a layout",
+    note = "layouts are `RowMajor`, `ColumnMajor` and `Auto`"
+)]
 pub trait LayoutChoice: 'static {
     /// The major of an A operand in this layout.
     type AsA: Major;

@@ -296,7 +296,8 @@ impl core::fmt::Display for Node {
             Node::Combine(op, a, b) => {
                 let side = |e: &Node, right: bool| match e {
                     Node::Combine(o, ..)
-                        if o.infix() && (o.precedence() < op.precedence() || right && o.precedence() == op.precedence()) =>
+                        if o.infix()
+                            && (o.precedence() < op.precedence() || right && o.precedence() == op.precedence()) =>
                     {
                         format!("({e})")
                     }

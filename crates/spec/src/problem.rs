@@ -195,11 +195,9 @@ impl Problem {
     pub fn bound(&self) -> Mnk {
         match &self.extents {
             Extents::Dense(mnk) | Extents::Batched { mnk, .. } | Extents::PointerArray { mnk, .. } => *mnk,
-            Extents::Grouped(g) => g.fold(Mnk { m: 0, n: 0, k: 0 }, |u, x| Mnk {
-                m: u.m.max(x.m),
-                n: u.n.max(x.n),
-                k: u.k.max(x.k),
-            }),
+            Extents::Grouped(g) => {
+                g.fold(Mnk { m: 0, n: 0, k: 0 }, |u, x| Mnk { m: u.m.max(x.m), n: u.n.max(x.n), k: u.k.max(x.k) })
+            }
             Extents::Ragged { rows, n, k } | Extents::Masked { rows, n, k, .. } => {
                 Mnk { m: rows.fold(0, usize::max), n: *n, k: *k }
             }

@@ -303,7 +303,11 @@ pub const fn mma_warps(s: &Spec, tile: Mnk) -> (usize, usize) {
         // One warp group (four warps) a 64 rows; Pingpong's groups each have the whole tile.
         InstructionId::WGMMA => {
             let groups = tile.m.div_ceil(64);
-            if matches!(s.schedule, ScheduleId::PINGPONG) || groups < 1 { (8, 1) } else { (4 * if groups > 3 { 2 } else { groups }, 1) }
+            if matches!(s.schedule, ScheduleId::PINGPONG) || groups < 1 {
+                (8, 1)
+            } else {
+                (4 * if groups > 3 { 2 } else { groups }, 1)
+            }
         }
         InstructionId::TCGEN05 => (1, 1),
     }
@@ -326,9 +330,11 @@ const fn roles(s: &Spec, warps: (usize, usize)) -> Bounded<Role, 6> {
         InstructionId::WGMMA => {
             let consumers = warps.0 * warps.1;
             let (load, mma) = if consumers >= 12 { (32, 160) } else { (40, 232) };
-            Bounded::new()
-                .with(Role { kind: RoleKind::Load, warps: 4, registers: load })
-                .with(Role { kind: RoleKind::Mma, warps: consumers, registers: mma })
+            Bounded::new().with(Role { kind: RoleKind::Load, warps: 4, registers: load }).with(Role {
+                kind: RoleKind::Mma,
+                warps: consumers,
+                registers: mma,
+            })
         }
         InstructionId::TCGEN05 => Bounded::new()
             .with(Role { kind: RoleKind::Mma, warps: 1, registers: 0 })
@@ -352,7 +358,15 @@ const fn accumulators(s: &Spec, tile: Mnk, warps: (usize, usize)) -> Accumulator
             place: Place::Registers(RoleKind::Mma),
             stages: if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 },
             subtile_m: tile.m,
-            subtile_n: if tile.n.is_multiple_of(64) { 64 } else if tile.n.is_multiple_of(32) { 32 } else if tile.n.is_multiple_of(16) { 16 } else { 8 },
+            subtile_n: if tile.n.is_multiple_of(64) {
+                64
+            } else if tile.n.is_multiple_of(32) {
+                32
+            } else if tile.n.is_multiple_of(16) {
+                16
+            } else {
+                8
+            },
         },
         InstructionId::TCGEN05 => {
             let two = 2 * tmem(tile.n) <= 512;

@@ -3,8 +3,10 @@
 use crate::tags::{Identity, Transform, Widen};
 
 /// How scale factors enter the mainloop.
-#[diagnostic::on_unimplemented(message = "`{Self}` is not a kind of scales",
-    note = "scales are `NoScales`, `Blockwise<K>` (with `BlockwiseMn<M, N, K>` and `ZeroPoints<K>`) and `BlockScaled<K>`")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kind of scales",
+    note = "scales are `NoScales`, `Blockwise<K>` (with `BlockwiseMn<M, N, K>` and `ZeroPoints<K>`) and `BlockScaled<K>`"
+)]
 pub trait Scales: 'static {
     /// As a value.
     const SPEC: ScaleSpec;
@@ -73,8 +75,11 @@ impl<const G: usize> Scales for BlockScaled<G> {
 }
 
 /// A transform gets the scales that it needs.
-#[diagnostic::on_unimplemented(message = "the narrow operand has no scales", label = "needs `.scales::<Blockwise<128>>()`",
-    note = "an integer operand that is widened on its way to the tensor cores needs scales: call `.scales::<Blockwise<G>>()` or `.scales::<ZeroPoints<G>>()` before `.build()`")]
+#[diagnostic::on_unimplemented(
+    message = "the narrow operand has no scales",
+    label = "needs `.scales::<Blockwise<128>>()`",
+    note = "an integer operand that is widened on its way to the tensor cores needs scales: call `.scales::<Blockwise<G>>()` or `.scales::<ZeroPoints<G>>()` before `.build()`"
+)]
 pub trait ScaledBy<S: Scales>: Transform {}
 impl<S: Scales> ScaledBy<S> for Identity {}
 impl<const G: usize> ScaledBy<Blockwise<G>> for Widen {}

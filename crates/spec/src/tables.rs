@@ -1,9 +1,9 @@
 //! What goes with what. Each table is written once and becomes both trait impls (so that `cargo check` sees a bad
 //! combination of types) and a `const fn` over values (so that the run-time path obeys the same rows).
 
+use crate::Auto;
 use crate::major::{AutoMajor, KMajor, Major, MajorId, MnMajor};
 use crate::tags::*;
-use crate::Auto;
 use warpwright_arch::{Arch, ArchId, Sm75, Sm80, Sm89, Sm90, Sm100};
 use warpwright_numeric::{Dtype, Element, bf16, e2m1, e2m3, e3m2, e4m3, e5m2, f16, i4, tf32, u4};
 

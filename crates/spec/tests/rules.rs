@@ -20,9 +20,18 @@ fn tile(m: usize, n: usize, k: usize) -> Option<Mnk> {
 fn numbers_are_named() {
     let sm80 = GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32);
     let cases = [
-        (GemmDesc { tile: tile(96, 128, 64), ..base() }, "tile M = 96 is not a multiple of 64 up to 256 (the rows of one wgmma)"),
-        (GemmDesc { tile: tile(128, 12, 64), ..base() }, "tile N = 12 is not a multiple of 8 up to 256 (the columns of one wgmma)"),
-        (GemmDesc { tile: tile(128, 128, 24), ..base() }, "tile K = 24 is not a multiple of 16 up to 512 (the depth of one instruction, 32 bytes)"),
+        (
+            GemmDesc { tile: tile(96, 128, 64), ..base() },
+            "tile M = 96 is not a multiple of 64 up to 256 (the rows of one wgmma)",
+        ),
+        (
+            GemmDesc { tile: tile(128, 12, 64), ..base() },
+            "tile N = 12 is not a multiple of 8 up to 256 (the columns of one wgmma)",
+        ),
+        (
+            GemmDesc { tile: tile(128, 128, 24), ..base() },
+            "tile K = 24 is not a multiple of 16 up to 512 (the depth of one instruction, 32 bytes)",
+        ),
         (
             GemmDesc { cluster: tile(3, 1, 1), ..base() },
             "cluster 3x1x1: extents must be powers of two, K must be 1, and at most 16 blocks may form a cluster; 2x1, 1x2 and 2x2 are usual",
@@ -69,7 +78,10 @@ fn numbers_are_named() {
             GemmDesc { order_a: Some(Order::Column), ..GemmDesc::new(ArchId::SM90, Dtype::E4m3, Dtype::F32) },
             "Wgmma cannot read A of e4m3 that is MN-major: this type must be K-major, A RowMajor and B ColumnMajor; transpose it once, or store it K-major",
         ),
-        (GemmDesc { b: Dtype::I4, ..base() }, "the narrow operand B of i4 has no scales: give it Blockwise<G> or ZeroPoints<G>"),
+        (
+            GemmDesc { b: Dtype::I4, ..base() },
+            "the narrow operand B of i4 has no scales: give it Blockwise<G> or ZeroPoints<G>",
+        ),
         (
             GemmDesc { epilogue: &Node::LoadRow(Dtype::F32), ..base() },
             "this epilogue never uses acc(), so the product would be computed in vain",
@@ -102,7 +114,14 @@ fn check_is_monotone() {
                 for cluster in [None, tile(1, 1, 1), tile(2, 1, 1), tile(3, 1, 1)] {
                     for stages in [None, Some(1), Some(2), Some(4), Some(9)] {
                         for t in tiles {
-                            let full = GemmDesc { schedule, scheduler, cluster, stages, tile: t, ..GemmDesc::new(arch, Dtype::Bf16, Dtype::F32) };
+                            let full = GemmDesc {
+                                schedule,
+                                scheduler,
+                                cluster,
+                                stages,
+                                tile: t,
+                                ..GemmDesc::new(arch, Dtype::Bf16, Dtype::F32)
+                            };
                             let emptier = [
                                 GemmDesc { tile: None, ..full },
                                 GemmDesc { stages: None, ..full },
@@ -140,7 +159,9 @@ fn buffers_of_one_lifetime_never_overlap_and_fit() {
                     assert_eq!(x.offset % x.align, 0);
                     assert!(x.offset + x.bytes <= plan.shared_bytes);
                     for y in &buffers[..i] {
-                        let together = x.lifetime == y.lifetime || x.lifetime == Lifetime::Kernel || y.lifetime == Lifetime::Kernel;
+                        let together = x.lifetime == y.lifetime
+                            || x.lifetime == Lifetime::Kernel
+                            || y.lifetime == Lifetime::Kernel;
                         let apart = x.offset >= y.offset + y.bytes || y.offset >= x.offset + x.bytes;
                         assert!(!together || apart, "{x:?} and {y:?}");
                     }

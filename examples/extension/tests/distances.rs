@@ -2,10 +2,10 @@
 
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
-use warpwright::prelude::*;
-use warpwright::builder::auto;
 use warpwright::arch::Target;
+use warpwright::builder::auto;
 use warpwright::kernels::lower;
+use warpwright::prelude::*;
 use warpwright::runtime::nvrtc;
 use warpwright::{DeviceInfo, GemmKernel};
 use warpwright_extension_example::{Distances, RowOfTiles};

@@ -72,7 +72,10 @@ impl BackendMark for HostMark {
     fn seconds_since(&self, earlier: &dyn BackendMark) -> Result<f64, StreamError> {
         match (earlier as &dyn Any).downcast_ref::<HostMark>() {
             Some(earlier) => Ok(self.0.saturating_duration_since(earlier.0).as_secs_f64()),
-            None => Err(StreamError::NotSupported { device: "the CPU".into(), operation: "timing from another device's mark" }),
+            None => Err(StreamError::NotSupported {
+                device: "the CPU".into(),
+                operation: "timing from another device's mark",
+            }),
         }
     }
 }

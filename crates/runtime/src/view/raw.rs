@@ -257,7 +257,6 @@ impl Parts {
 mod tests {
     use super::*;
 
-
     fn view(address: u64, dtype: Dtype, layout: Strided) -> RawView<'static> {
         // SAFETY: the view is never read.
         unsafe { RawView::new(address, 0, Space::Host, dtype, layout) }

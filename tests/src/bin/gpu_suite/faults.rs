@@ -44,7 +44,9 @@ pub fn run(device: &Device) -> Part {
         if !report.passed() {
             return Err(format!("{} is wrong before any fault is planted: {:?}", row.name, report.verdict));
         }
-        for (what, faulty) in [("last k dropped", without_last_k(&library, &prepared)), ("tile shifted", shifted(&prepared, &outcome))] {
+        for (what, faulty) in
+            [("last k dropped", without_last_k(&library, &prepared)), ("tile shifted", shifted(&prepared, &outcome))]
+        {
             planted += 1;
             if judge(&prepared, &reference, &faulty?).passed() {
                 return Err(format!("{}: {what}, and it was not noticed", row.name));

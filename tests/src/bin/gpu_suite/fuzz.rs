@@ -100,7 +100,15 @@ fn random_case(random: &mut Random, name: String, small: bool) -> Case {
     case.d.data = Some(if exact { Pattern::Integers(-3, 3) } else { Pattern::Normal });
     let scalars = [0.0, 1.0, -1.0, 0.5, 2.0];
     case.scalars = BTreeMap::from([("alpha".into(), pick(random, &scalars)), ("beta".into(), pick(random, &scalars))]);
-    let bind = |kind, dtype, stride| BindSpec { kind, dtype: Some(dtype), order: Order::Row, pad: 0, offset: 0, batch_stride: stride, data: None };
+    let bind = |kind, dtype, stride| BindSpec {
+        kind,
+        dtype: Some(dtype),
+        order: Order::Row,
+        pad: 0,
+        offset: 0,
+        batch_stride: stride,
+        data: None,
+    };
     let t = pick(random, &[Dtype::F32, a]);
     case.bind = BTreeMap::from([
         ("bias".into(), bind(BindKind::Row, t, pick(random, &[0, n, n + 3]))),

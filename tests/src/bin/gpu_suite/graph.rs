@@ -1,8 +1,8 @@
 //! A captured call replayed with other inputs and another scalar in the same memory.
 
 use crate::Part;
-use warpwright::prelude::*;
 use warpwright::RunError;
+use warpwright::prelude::*;
 
 const M: usize = 192;
 const N: usize = 320;
@@ -14,7 +14,9 @@ pub fn run(device: &Device) -> Part {
 
 fn replay(device: &Device) -> Result<String, Box<dyn std::error::Error>> {
     let stream = device.new_stream()?;
-    let input = |round: usize| Tensor::<bf16>::from_fn(M, K, move |i, j| bf16::from_f32(((i + 3 * j + 7 * round) % 9) as f32 - 4.0));
+    let input = |round: usize| {
+        Tensor::<bf16>::from_fn(M, K, move |i, j| bf16::from_f32(((i + 3 * j + 7 * round) % 9) as f32 - 4.0))
+    };
     let factor = |round: usize| Tensor::<f32>::full(1, 1, 1.0 + round as f32);
     let host_b = Tensor::<bf16>::from_fn(K, N, |i, j| bf16::from_f32(((2 * i + j) % 7) as f32 - 3.0))?;
     let bias = Tensor::<f32>::from_fn(1, N, |_, j| j as f32)?.to_device(&stream)?;

@@ -40,8 +40,13 @@ fn run_walks(device: &Device) -> Result<String, Box<dyn std::error::Error>> {
                 let gemm = AnyGemm::new(&desc, device)?.rasterized(raster, swizzle);
                 let mut d = Tensor::<f32>::zeros_on(&stream, Strided::dense(M, N, Order::RowMajor))?;
                 d.fill_bytes(&stream, 0xFF)?;
-                let called: Result<(), RunError> =
-                    gemm.run_raw(&stream, a.view().raw(), b.view().raw(), d.view_mut()?.into_raw(), CallArgs::default());
+                let called: Result<(), RunError> = gemm.run_raw(
+                    &stream,
+                    a.view().raw(),
+                    b.view().raw(),
+                    d.view_mut()?.into_raw(),
+                    CallArgs::default(),
+                );
                 called?;
                 let got = d.to_host(&stream)?.to_vec()?;
                 runs += 1;
