@@ -70,6 +70,9 @@ pub(crate) struct Store {
     pub from: Box<[Src]>,
 }
 
+/// What an atomic makes of the old value, an operand and a second operand.
+pub(crate) type Apply = fn(u64, u64, u64) -> u64;
+
 /// `atom`, `red`.
 pub(crate) struct Atomic {
     pub space: Space,
@@ -82,8 +85,7 @@ pub(crate) struct Atomic {
     pub operands: Box<[Src]>,
     /// The second operand of `cas`.
     pub swap: Src,
-    /// (old value, operand, second operand) to new value.
-    pub apply: fn(u64, u64, u64) -> u64,
+    pub apply: Apply,
 }
 
 /// Which lane a shuffle reads.
@@ -339,10 +341,8 @@ pub(crate) struct Bulk {
 pub(crate) enum BulkDirection {
     /// To shared memory, completing on an mbarrier.
     Load { barrier: Address, multicast: Option<Src> },
-    /// From shared memory, completing in a bulk group; the number selects an element reduction.
+    /// From shared memory, completing in a bulk group, perhaps as a reduction by elements.
     Store { reduce: Option<BulkReduce> },
-    /// Nothing moves.
-    Prefetch,
 }
 
 /// `cp.reduce.async.bulk`'s operation.
@@ -457,4 +457,6 @@ pub(crate) struct Inst {
     pub line: u32,
     pub loc: Loc,
     pub text: Box<str>,
+    /// Rows of the registers that it names, read or written.
+    pub registers: Box<[u32]>,
 }

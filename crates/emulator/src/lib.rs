@@ -46,6 +46,7 @@ mod machine;
 mod module;
 mod ptx;
 mod tensor;
+mod tensor_map;
 
 pub use check::Checks;
 pub use check::fault::{Fault, FaultKind, Site};
@@ -53,3 +54,4 @@ pub use error::{ParseError, ParseReason};
 pub use machine::report::Report;
 pub use machine::{AddressError, Completion, Config, Launch, Machine};
 pub use module::{Kernel, Module};
+pub use tensor_map::{TensorElement, TensorFill, TensorMapError, TensorMapSpec, TensorSwizzle};

@@ -74,9 +74,9 @@ pub struct Fault {
     /// The address that was touched.
     pub address: Option<u64>,
     /// Who broke the rule.
-    pub site: Option<Site>,
+    pub site: Option<Box<Site>>,
     /// The access that it conflicts with.
-    pub other: Option<Site>,
+    pub other: Option<Box<Site>>,
 }
 
 impl fmt::Display for Fault {

@@ -61,6 +61,12 @@ impl Access {
         self.site >> 8
     }
 
+    /// Whether it does not race with what `me` does now: both are strong, or one happened before the other.
+    #[inline]
+    fn agrees(self, me: Access, clock: &Clock) -> bool {
+        self.is_strong() && me.is_strong() || self.before(me, clock)
+    }
+
     /// Whether it happened before what the warp `me` does now.
     #[inline]
     fn before(self, me: Access, clock: &Clock) -> bool {
@@ -107,7 +113,7 @@ impl Cell {
             return Some(Conflict::Owned(self.owner));
         }
         if write.is_some() {
-            if !(write.is_strong() && me.is_strong()) && !write.before(me, clock) {
+            if !write.agrees(me, clock) {
                 return Some(Conflict::Race(write));
             }
             if proxies && me.is_asynchronous() && !write.is_asynchronous() && clock.fenced(write.agent) < write.epoch {
@@ -129,7 +135,7 @@ impl Cell {
             return Some(Conflict::Wanted(self.reader));
         }
         for other in [self.write].into_iter().chain(self.reads) {
-            if other.is_some() && !(other.is_strong() && me.is_strong()) && !other.before(me, clock) {
+            if other.is_some() && !other.agrees(me, clock) {
                 return Some(Conflict::Race(other));
             }
         }
@@ -197,7 +203,7 @@ impl Shadow {
         while at < end {
             let (chunk, from) = (at / CHUNK, at % CHUNK);
             let n = (CHUNK - from).min(end - at);
-            written[chunk] |= ((1u32 << n) - 1 << from) as u16;
+            written[chunk] |= (((1u32 << n) - 1) << from) as u16;
             at += n;
         }
     }

@@ -161,9 +161,9 @@ fn twenty_four(a: &mut Args<'_, '_, '_>, ty: Ty) -> Decoded<Op> {
     let widen = if ty.is_signed() { signed } else { low };
     let shift = if a.has("hi") { 16 } else { 0 };
     if a.instruction.opcode == "mad24" {
-        a.ternary(move |x: u32, y: u32, z: u32| ((widen(x) * widen(y) >> shift) as u32).wrapping_add(z))
+        a.ternary(move |x: u32, y: u32, z: u32| (((widen(x) * widen(y)) >> shift) as u32).wrapping_add(z))
     } else {
-        a.binary(move |x: u32, y: u32| (widen(x) * widen(y) >> shift) as u32)
+        a.binary(move |x: u32, y: u32| ((widen(x) * widen(y)) >> shift) as u32)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::args::{Args, Decoded, Ty};
 use super::{canonical, canonical64};
-use crate::ir::{Atomic, Load, Op, Space, Store};
+use crate::ir::{Apply, Atomic, Load, Op, Space, Store};
 use crate::machine::registers::Src;
 use warpwright_numeric::{bf16, f16};
 
@@ -39,8 +39,6 @@ fn place(a: &mut Args<'_, '_, '_>, index: usize) -> Decoded<(Space, crate::ir::A
     let space = a.space();
     Ok((if space == Space::Generic { named.unwrap_or(space) } else { space }, address))
 }
-
-type Apply = fn(u64, u64, u64) -> u64;
 
 /// Combines the two halves of a pair.
 macro_rules! halves {

@@ -17,6 +17,7 @@ mod special;
 mod tensor;
 mod warp;
 
+pub(crate) use memory::apply as atomic_apply;
 pub(crate) use rounding::{canonical, canonical64};
 
 use crate::error::{ParseError, ParseReason};
@@ -107,6 +108,7 @@ impl<'t, 'm> Decoder<'t, 'm> {
             for inst in &mut decoder.instructions[first..] {
                 inst.line = instruction.line;
                 inst.loc = instruction.loc;
+                inst.registers = registers(&instruction.operands);
                 inst.text = instruction.text.split_whitespace().collect::<Vec<_>>().join(" ").into();
             }
         }
@@ -134,7 +136,14 @@ impl<'t, 'm> Decoder<'t, 'm> {
     /// Appends an operation under the current instruction's guard.
     pub fn emit(&mut self, op: Op) {
         let loc = Default::default();
-        self.instructions.push(Inst { op, guard: self.guard, line: 0, loc, text: Box::default() });
+        self.instructions.push(Inst {
+            op,
+            guard: self.guard,
+            line: 0,
+            loc,
+            text: Box::default(),
+            registers: Box::default(),
+        });
     }
 
     /// A register that no other instruction uses.
@@ -195,4 +204,26 @@ pub(crate) fn label(operand: &Operand<'_>) -> Option<u32> {
         Operand::Label(at) => Some(*at),
         _ => None,
     }
+}
+
+/// The rows of all registers that operands name.
+fn registers(operands: &[Operand<'_>]) -> Box<[u32]> {
+    fn visit(operand: &Operand<'_>, out: &mut Vec<u32>) {
+        match operand {
+            Operand::Register(reg) => out.extend(reg.row..reg.row + reg.width.rows()),
+            Operand::Memory(memory) => {
+                visit(&memory.base, out);
+                memory.coordinates.iter().for_each(|c| visit(c, out));
+            }
+            Operand::Vector(items) => items.iter().for_each(|item| visit(item, out)),
+            Operand::Pair(x, y) => {
+                visit(x, out);
+                visit(y, out);
+            }
+            _ => {}
+        }
+    }
+    let mut out = Vec::new();
+    operands.iter().for_each(|operand| visit(operand, &mut out));
+    out.into()
 }

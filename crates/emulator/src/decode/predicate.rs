@@ -142,11 +142,14 @@ fn comparison(a: &mut Args<'_, '_, '_>, first: usize, ty: Ty) -> Decoded<Compari
     })
 }
 
-fn combine(a: &Args<'_, '_, '_>, index: usize) -> Decoded<(fn(u32, u32) -> u32, PredSrc)> {
+/// How a comparison's outcome is combined with a predicate.
+type Combine = fn(u32, u32) -> u32;
+
+fn combine(a: &Args<'_, '_, '_>, index: usize) -> Decoded<(Combine, PredSrc)> {
     if a.count() <= index {
         return Ok((|t, _| t, PredSrc::Const(true)));
     }
-    let apply: fn(u32, u32) -> u32 = if a.has("and") {
+    let apply: Combine = if a.has("and") {
         |t, c| t & c
     } else if a.has("or") {
         |t, c| t | c

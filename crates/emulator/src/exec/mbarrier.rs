@@ -8,7 +8,7 @@ use crate::ir::{Mbarrier, MbarrierOp, Space, WaitPhase};
 use crate::machine::mbarrier::{LIMIT, Mbarrier as State};
 use crate::machine::registers::Src;
 use crate::machine::run::{At, Run};
-use crate::machine::warp::{Wait, lanes};
+use crate::machine::warp::{Timeout, Wait, lanes};
 
 /// Bytes of an mbarrier.
 const BYTES: usize = 8;
@@ -28,7 +28,7 @@ impl Run<'_> {
     }
 
     /// The mbarrier at a place.
-    fn state(&mut self, c: usize, (block, offset): (usize, u32)) -> Result<&mut State, Violation> {
+    pub(super) fn state(&mut self, c: usize, (block, offset): (usize, u32)) -> Result<&mut State, Violation> {
         self.clusters[c].blocks[block]
             .mbarriers
             .get_mut(&offset)
@@ -160,20 +160,22 @@ impl Run<'_> {
                 missing = missing.or(Some((place, parity[lane])));
             }
         }
-        let (events, gave_up) = (self.events, self.warp(at).gave_up);
-        if let (true, Some(((block, offset), parity)), 0) = (blocking, missing, past) {
-            // The wait may time out and answer no, but it does so once, and then only if something happens.
-            match gave_up {
-                Some((pc, when)) if pc == at.pc && when == events => {
-                    let warp = self.warp(at);
-                    warp.registers.set(done, at.mask, 0);
-                    warp.gave_up = Some((u32::MAX, events));
-                    return Ok(Flow::Next);
+        // try_wait may answer no at any time, though rarely; when nobody else can go on, it does.
+        if let (true, Some(((block, offset), parity)), 0) = (blocking, missing, past)
+            && self.random.next() & 3 != 0
+        {
+            let events = self.events;
+            match self.warp(at).timed_out.take() {
+                Some(Timeout { pc, events: when, answered: false }) if pc == at.pc && when == events => {
+                    self.warp(at).timed_out = Some(Timeout { pc, events, answered: true });
                 }
-                _ => {
-                    let given = gave_up.filter(|(pc, when)| *pc == u32::MAX && *when == events).map(|_| events);
-                    return Ok(self.wait(at, Wait::Mbarrier { block, offset, parity, gave_up: given }));
+                // It has answered no, and nothing has happened since: it would answer no for ever.
+                Some(Timeout { events: when, answered: true, .. }) if when == events => {
+                    self.warp(at).timed_out = Some(Timeout { pc: at.pc, events, answered: true });
+                    let gave_up = Some(events);
+                    return Ok(self.wait(at, Wait::Mbarrier { block, offset, parity, gave_up }));
                 }
+                _ => return Ok(self.wait(at, Wait::Mbarrier { block, offset, parity, gave_up: None })),
             }
         }
         self.warp(at).registers.set(done, at.mask, past);

@@ -120,6 +120,14 @@ impl Sight<'_> {
         })
     }
 
+    /// Checks a read through the asynchronous proxy, and remembers it.
+    pub fn check_asynchronous(&mut self, place: Place, len: usize, lane: usize, pc: u32) -> Result<(), Violation> {
+        let Some((region, offset, warp, space)) = self.region(place) else { return Ok(()) };
+        let me = warp.access(lane, pc).asynchronous();
+        let result = region.shadow.read(offset, len, me, &warp.clock);
+        result.map_err(|(at, found)| conflict(found, "asynchronous read", space, at as u64).lane(lane))
+    }
+
     /// The bytes at a place.
     #[inline]
     pub fn bytes(&mut self, place: Place, len: usize) -> &mut [u8] {

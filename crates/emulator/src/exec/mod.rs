@@ -1,6 +1,7 @@
 //! Executing instructions.
 
 mod barrier;
+mod bulk;
 mod collective;
 mod copy;
 mod matrix;
@@ -9,6 +10,9 @@ mod memory;
 mod mma;
 mod order;
 mod special;
+mod wgmma;
+
+pub(crate) use memory::number;
 
 use crate::check::fault::{Fault, FaultKind, Violation};
 use crate::ir::{Inst, MbarrierOp, Op};
@@ -67,6 +71,10 @@ impl Run<'_> {
                     None => mask,
                     Some((p, negated)) => mask & (w.registers.predicates[p as usize] ^ if negated { !0 } else { 0 }),
                 };
+                if !w.wgmma.is_idle() && self.config.checks.registers {
+                    w.wgmma.check(inst).map_err(|v| self.fault(At { cluster, warp, group: g, pc, mask: exec }, v))?;
+                }
+                let w = &mut self.clusters[cluster].warps[warp];
                 self.report.warp_instructions += 1;
                 self.report.thread_instructions += u64::from(mask.count_ones());
                 match &inst.op {
@@ -158,14 +166,14 @@ impl Run<'_> {
             Op::ClusterArrive { release } => self.cluster_arrive(at, *release),
             Op::ClusterWait { acquire } => self.cluster_wait(at, *acquire),
             Op::Mbarrier(mbarrier) => self.mbarrier(at, mbarrier),
-            Op::Bulk(_)
-            | Op::BulkCommit
-            | Op::BulkWait { .. }
-            | Op::WgmmaFence
-            | Op::Wgmma(_)
-            | Op::WgmmaCommit
-            | Op::WgmmaWait(_)
-            | Op::MaxRegisters { .. } => Err(Violation::new(FaultKind::Trap, "not modelled yet")),
+            Op::Bulk(bulk) => self.bulk(at, bulk),
+            Op::BulkCommit => self.bulk_commit(at),
+            Op::BulkWait { pending, read } => self.bulk_wait(at, *pending, *read),
+            Op::WgmmaFence => self.wgmma_fence(at),
+            Op::Wgmma(wgmma) => self.wgmma(at, wgmma),
+            Op::WgmmaCommit => self.wgmma_commit(at),
+            Op::WgmmaWait(pending) => self.wgmma_wait(at, *pending),
+            Op::MaxRegisters { count, increase } => self.max_registers(at, *count, *increase),
         }
     }
 

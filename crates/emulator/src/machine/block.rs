@@ -1,6 +1,7 @@
 //! A block and a cluster of blocks while they run.
 
 use super::barrier::{ClusterBarrier, NamedBarrier};
+use super::flight::{BulkLoad, BulkStore};
 use super::mbarrier::Mbarrier;
 use super::memory::Region;
 use super::warp::Warp;
@@ -36,6 +37,10 @@ pub(crate) struct Cluster {
     pub first_agent: Agent,
     /// Agents handed out beside the warps.
     pub spare_agents: u32,
+    /// Bulk loads that have not landed.
+    pub loads: Vec<BulkLoad>,
+    /// Bulk stores that their threads have not waited for.
+    pub stores: Vec<BulkStore>,
 }
 
 impl Cluster {

@@ -20,17 +20,11 @@ pub(crate) struct Copy {
 }
 
 /// The copies of a warp that somebody has yet to wait for, oldest first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct CopyQueue {
     pub copies: Vec<Copy>,
     /// Groups that each lane has committed.
     pub committed: [u32; 32],
-}
-
-impl Default for CopyQueue {
-    fn default() -> CopyQueue {
-        CopyQueue { copies: Vec::new(), committed: [0; 32] }
-    }
 }
 
 impl CopyQueue {

@@ -4,6 +4,7 @@ pub(crate) mod address;
 pub(crate) mod barrier;
 pub(crate) mod block;
 pub(crate) mod copy;
+pub(crate) mod flight;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod random;
@@ -13,6 +14,7 @@ pub(crate) mod run;
 mod schedule;
 mod start;
 pub(crate) mod warp;
+pub(crate) mod wgmma;
 
 use crate::check::Checks;
 use crate::check::fault::{Fault, FaultKind};
@@ -181,7 +183,7 @@ impl Machine {
         }
         let variables = self.variables.get(&kernel.module.id).map_or(&[][..], Vec::as_slice);
         self.memory.forget();
-        Run::new(&self.config, &mut self.memory, variables, kernel, launch, parameters).to_end()
+        Run::new(&self.config, &mut self.memory, variables, kernel, launch, parameters).finish_grid()
     }
 
     fn validate(&self, kernel: &Kernel, launch: &Launch, parameters: &[u8]) -> Result<(), String> {
@@ -209,7 +211,7 @@ impl Machine {
                     arch.max_cluster()
                 ));
             }
-            if (0..3).any(|i| launch.grid[i] % cluster[i] != 0) {
+            if (0..3).any(|i| !launch.grid[i].is_multiple_of(cluster[i])) {
                 return Err(format!("the grid {:?} is no multiple of the cluster {cluster:?}", launch.grid));
             }
         }

@@ -45,7 +45,6 @@ impl PredSrc {
 /// A value that a lane of a register holds.
 pub(crate) trait Lane: Copy + Default + 'static {
     fn from_bits(bits: u64) -> Self;
-    fn to_bits(self) -> u64;
     fn read(registers: &Registers, row: usize) -> [Self; LANES];
     fn write(registers: &mut Registers, row: usize, mask: u32, values: &[Self; LANES]);
 }
@@ -55,8 +54,6 @@ macro_rules! lane {
         impl Lane for $t {
             #[inline(always)]
             fn from_bits(bits: u64) -> $t { ($from)(bits as $word) }
-            #[inline(always)]
-            fn to_bits(self) -> u64 { u64::from(($to)(self)) }
             #[inline]
             fn read(registers: &Registers, row: usize) -> [$t; LANES] {
                 let words: &[$word] = bytemuck::cast_slice(&registers.rows[row * ROW..row * ROW + $half]);

@@ -152,8 +152,8 @@ impl<'m> Run<'m> {
             kind: violation.kind,
             message: violation.message,
             address: violation.address,
-            site: Some(self.site(block, self.thread(warp.index, lane), at.pc)),
-            other: violation.other.map(|access| self.site_of(access)),
+            site: Some(Box::new(self.site(block, self.thread(warp.index, lane), at.pc))),
+            other: violation.other.map(|access| Box::new(self.site_of(access))),
         }
     }
 

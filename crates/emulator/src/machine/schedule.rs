@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use super::run::{At, Run};
-use super::warp::{Wait, lanes};
+use super::warp::{Timeout, Wait, lanes};
 use crate::check::fault::{Fault, FaultKind, Violation};
 
 /// Instructions that a warp runs before another may, at most.
@@ -10,7 +10,7 @@ const SLICE: usize = 96;
 
 impl Run<'_> {
     /// Runs the whole grid.
-    pub fn to_end(mut self) -> Result<Report, Fault> {
+    pub fn finish_grid(mut self) -> Result<Report, Fault> {
         let size: u32 = self.cluster.iter().product();
         let resident = (self.config.resident_blocks / size).max(1) as usize;
         let (mut seen_events, mut idle_since) = (0, 0);
@@ -28,7 +28,8 @@ impl Run<'_> {
                 self.clusters.swap_remove(c);
                 continue;
             }
-            if !progressed && !self.clusters.iter().any(|c| c.warps.iter().any(|w| w.is_ready())) && !self.nudge() {
+            let stalled = !progressed && !self.clusters.iter().any(|c| c.warps.iter().any(|w| w.is_ready()));
+            if stalled && !self.land_for_the_stalled()? && !self.nudge() {
                 return Err(self.deadlock("nobody can go on"));
             }
             if self.events != seen_events {
@@ -52,6 +53,8 @@ impl Run<'_> {
             let budget = 1 + self.random.below(SLICE);
             self.slice(c, w, budget)?;
             self.land_some(c, w)?;
+            self.land_bulk(c)?;
+            self.land_wgmma(c, w)?;
         }
         Ok(progressed)
     }
@@ -64,7 +67,7 @@ impl Run<'_> {
                 if let Some(Wait::Mbarrier { gave_up, .. }) = group.wait
                     && gave_up != Some(events)
                 {
-                    warp.gave_up = Some((group.pc, events));
+                    warp.timed_out = Some(Timeout { pc: group.pc, events, answered: false });
                     group.wait = None;
                     return true;
                 }
@@ -153,6 +156,7 @@ impl Run<'_> {
     /// The checks at a cluster's end.
     fn finish(&mut self, c: usize) -> Result<(), Fault> {
         self.events += 1;
+        self.finish_bulk(c)?;
         if !self.config.checks.balance {
             return Ok(());
         }
@@ -162,6 +166,10 @@ impl Run<'_> {
             if let Some(copy) = warp.copies.copies.iter().find(|copy| copy.pending != 0) {
                 let message = "a cp.async that no cp.async.wait_group or mbarrier covers when its thread exits";
                 return Err(self.fault(at(copy.pc, copy.pending), Violation::new(FaultKind::Unbalanced, message)));
+            }
+            if let Some(issued) = warp.wgmma.issued.first() {
+                let message = "a wgmma.mma_async that no wgmma.wait_group covers when its warp exits";
+                return Err(self.fault(at(issued.pc, !0), Violation::new(FaultKind::Unbalanced, message)));
             }
         }
         for block in &cluster.blocks {

@@ -7,6 +7,7 @@ use super::memory::Region;
 use super::registers::Registers;
 use super::run::Run;
 use super::warp::{Group, Warp};
+use super::wgmma::WgmmaQueue;
 use crate::check::clock::{Clock, SPARE_AGENTS};
 use std::collections::BTreeMap;
 
@@ -54,8 +55,11 @@ impl Run<'_> {
                     fenced: None,
                     seen: None,
                     copies: CopyQueue::default(),
+                    bulk_committed: [0; 32],
+                    wgmma: WgmmaQueue::new(code.rows),
+                    max_registers: 0,
                     cluster_phase: 0,
-                    gave_up: None,
+                    timed_out: None,
                 }
             })
             .collect::<Vec<_>>();
@@ -66,7 +70,16 @@ impl Run<'_> {
             complete: Clock::new(first_agent),
         };
         let spare_agents = warps.len() as u32;
-        self.clusters.push(Cluster { id: self.cluster_id(number), blocks, warps, barrier, first_agent, spare_agents });
+        self.clusters.push(Cluster {
+            id: self.cluster_id(number),
+            blocks,
+            warps,
+            barrier,
+            first_agent,
+            spare_agents,
+            loads: Vec::new(),
+            stores: Vec::new(),
+        });
         self.report.blocks += u64::from(size);
     }
 }

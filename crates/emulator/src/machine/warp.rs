@@ -2,6 +2,7 @@
 
 use super::copy::CopyQueue;
 use super::registers::Registers;
+use super::wgmma::WgmmaQueue;
 use crate::check::clock::{Agent, Clock};
 use crate::check::shadow::Access;
 
@@ -29,6 +30,16 @@ pub(crate) struct Group {
     pub wait: Option<Wait>,
 }
 
+/// A wait on an mbarrier that was given up because nobody could go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Timeout {
+    pub pc: u32,
+    /// The machine's event count then.
+    pub events: u64,
+    /// The instruction has answered no.
+    pub answered: bool,
+}
+
 /// One warp of a block.
 pub(crate) struct Warp {
     /// Index of its block in the cluster.
@@ -50,10 +61,15 @@ pub(crate) struct Warp {
     /// What relaxed reads saw, for a fence after them.
     pub seen: Option<Clock>,
     pub copies: CopyQueue,
+    /// Bulk groups that each lane has committed.
+    pub bulk_committed: [u32; 32],
+    pub wgmma: WgmmaQueue,
+    /// Registers that `setmaxnreg` last gave each thread; 0 before the first.
+    pub max_registers: u32,
     /// Phase of the cluster barrier at which it arrived.
     pub cluster_phase: u32,
-    /// The mbarrier wait that last timed out, and the machine's event count then.
-    pub gave_up: Option<(u32, u64)>,
+    /// The mbarrier wait that last timed out.
+    pub timed_out: Option<Timeout>,
 }
 
 impl Warp {

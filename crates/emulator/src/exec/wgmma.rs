@@ -1,0 +1,314 @@
+//! `wgmma` and `setmaxnreg`.
+
+use super::{Executed, Flow};
+use crate::check::fault::{Fault, FaultKind, Violation};
+use crate::ir::{Op, Space, Wgmma, WgmmaA};
+use crate::machine::Completion;
+use crate::machine::address::RANK_SHIFT;
+use crate::machine::registers::{PredSrc, Src};
+use crate::machine::run::{At, Run, conflict};
+use crate::machine::wgmma::Issued;
+use crate::tensor::descriptor::Descriptor;
+use crate::tensor::fragment;
+use crate::tensor::model::{self, Adder, NARROW, WIDE};
+use crate::tensor::operand::Operand;
+use warpwright_numeric::{Dtype, f16};
+
+fn illegal(message: String) -> Violation {
+    Violation::new(FaultKind::Descriptor, message)
+}
+
+/// One operand in shared memory.
+#[derive(Clone, Copy)]
+struct Tile {
+    descriptor: Descriptor,
+    /// First of `count` rows (of A) or columns (of B).
+    first: u32,
+    count: u32,
+    k: u32,
+    /// M or N is contiguous.
+    transposed: bool,
+    bytes: u32,
+}
+
+impl Tile {
+    /// Offsets of its 16-byte chunks, each with the row and k of its first element.
+    fn chunks(self) -> Vec<(u32, u32, u32)> {
+        let per = 16 / self.bytes;
+        let mut out = Vec::new();
+        if self.transposed {
+            for k in 0..self.k {
+                for mn in (0..self.count).step_by(per as usize) {
+                    out.push((self.descriptor.mn_major((self.first + mn) * self.bytes, k), mn, k));
+                }
+            }
+        } else {
+            for mn in 0..self.count {
+                for k in (0..self.k).step_by(per as usize) {
+                    out.push((self.descriptor.k_major(self.first + mn, k * self.bytes), mn, k));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The tile of A that a warp multiplies; `None` if A is in registers.
+fn a_tile(op: &Wgmma, descriptor: u64, warp: u32) -> Result<Option<Tile>, String> {
+    if let WgmmaA::Registers(_) = op.a_source {
+        return Ok(None);
+    }
+    let descriptor = Descriptor::decode(descriptor)?;
+    let bytes = op.a.bits() as u32 / 8;
+    Ok(Some(Tile { descriptor, first: warp % 4 * 16, count: 16, k: op.k, transposed: op.transpose_a, bytes }))
+}
+
+fn b_tile(op: &Wgmma, descriptor: u64) -> Result<Tile, String> {
+    let descriptor = Descriptor::decode(descriptor)?;
+    let bytes = op.b.bits() as u32 / 8;
+    Ok(Tile { descriptor, first: 0, count: op.n, k: op.k, transposed: op.transpose_b, bytes })
+}
+
+impl Run<'_> {
+    pub(super) fn wgmma_fence(&mut self, at: At) -> Executed {
+        if !self.together(at, !0) {
+            return Ok(Flow::Stop);
+        }
+        self.warp(at).wgmma.fence();
+        Ok(Flow::Next)
+    }
+
+    fn uniform_descriptor(&mut self, at: At, src: Src) -> Result<u64, Violation> {
+        let value = self.warp(at).registers.uniform(src, at.mask);
+        value.ok_or_else(|| illegal("a matrix descriptor differs among the lanes of a warp".into()))
+    }
+
+    pub(super) fn wgmma(&mut self, at: At, op: &Wgmma) -> Executed {
+        if !self.together(at, !0) {
+            return Ok(Flow::Stop);
+        }
+        if at.mask != !0 {
+            return Err(Violation::new(FaultKind::Divergence, "wgmma needs all 32 lanes of its warp"));
+        }
+        let a_descriptor = match op.a_source {
+            WgmmaA::Descriptor(src) => self.uniform_descriptor(at, src)?,
+            WgmmaA::Registers(_) => 0,
+        };
+        let b_descriptor = self.uniform_descriptor(at, op.b_descriptor)?;
+        let scale_d = match op.scale_d {
+            PredSrc::Const(value) => value,
+            p => p.mask(&self.warp(at).registers) != 0,
+        };
+        let index = self.warp(at).index;
+        let a = a_tile(op, a_descriptor, index).map_err(illegal)?;
+        let b = b_tile(op, b_descriptor).map_err(illegal)?;
+        let mut reads: Vec<u32> = b.chunks().into_iter().map(|c| c.0).collect();
+        reads.extend(a.into_iter().flat_map(Tile::chunks).map(|c| c.0));
+        let block = self.warp(at).block;
+        let mut sight = self.sight(at);
+        for offset in &reads {
+            let address = u64::from((block as u32) << RANK_SHIFT | offset);
+            sight.find(Space::Shared, address, 16, 0)?;
+            let me = sight.warp.access(0, at.pc).asynchronous();
+            sight.blocks[block]
+                .shared
+                .shadow
+                .want(*offset as usize, 16, me, &sight.warp.clock)
+                .map_err(|(_, found)| conflict(found, "asynchronous read by wgmma", "shared", address))?;
+        }
+        self.report.shared_read_bytes += 16 * reads.len() as u64;
+        let a_registers: &[crate::ptx::ast::Reg] = match &op.a_source {
+            WgmmaA::Registers(regs) => regs,
+            WgmmaA::Descriptor(_) => &[],
+        };
+        let registers = op.d.iter().chain(a_registers).map(|r| r.row).collect();
+        let checked = self.config.checks.registers;
+        let warp = self.warp(at);
+        let group = warp.wgmma.committed;
+        let issued = Issued { pc: at.pc, a_descriptor, b_descriptor, scale_d, group, done: false, reads, registers };
+        warp.wgmma.issue(issued, checked)?;
+        if self.completion == Completion::Early {
+            self.run_wgmma(at.cluster, at.warp, usize::MAX)?;
+        }
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn wgmma_commit(&mut self, at: At) -> Executed {
+        if !self.together(at, !0) {
+            return Ok(Flow::Stop);
+        }
+        self.warp(at).wgmma.committed += 1;
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn wgmma_wait(&mut self, at: At, pending: u32) -> Executed {
+        if !self.together(at, !0) {
+            return Ok(Flow::Stop);
+        }
+        let queue = &self.warp(at).wgmma;
+        let due = queue.issued.iter().take_while(|i| i.group + pending < queue.committed).count();
+        self.run_wgmma(at.cluster, at.warp, due)?;
+        for _ in 0..due {
+            let issued = self.warp(at).wgmma.retire();
+            let cluster = &mut self.clusters[at.cluster];
+            let warp = &cluster.warps[at.warp];
+            let me = warp.access(0, issued.pc).asynchronous();
+            for offset in issued.reads {
+                cluster.blocks[warp.block].shared.shadow.unwant(offset as usize, 16, me);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Lets some of a warp's instructions run, where their moment is left to chance.
+    pub fn land_wgmma(&mut self, c: usize, w: usize) -> Result<(), Fault> {
+        if self.completion != Completion::Reordered || self.clusters[c].warps[w].wgmma.issued.is_empty() {
+            return Ok(());
+        }
+        let count = self.random.below(self.clusters[c].warps[w].wgmma.issued.len() + 1);
+        let pc = self.clusters[c].warps[w].wgmma.issued[0].pc;
+        let at = At { cluster: c, warp: w, group: 0, pc, mask: !0 };
+        self.run_wgmma(c, w, count).map_err(|v| self.fault(at, v))
+    }
+
+    /// Runs the oldest instructions of a warp, up to `count` of them.
+    fn run_wgmma(&mut self, c: usize, w: usize, count: usize) -> Result<(), Violation> {
+        let count = count.min(self.clusters[c].warps[w].wgmma.issued.len());
+        for index in 0..count {
+            if self.clusters[c].warps[w].wgmma.issued[index].done {
+                continue;
+            }
+            let pc = self.clusters[c].warps[w].wgmma.issued[index].pc;
+            let Op::Wgmma(op) = &self.inst(pc).op else { continue };
+            self.compute_wgmma(c, w, index, op)?;
+            self.clusters[c].warps[w].wgmma.issued[index].done = true;
+            self.report.asynchronous += 1;
+            self.report.tensor_products += u64::from(16 * op.n * op.k);
+        }
+        Ok(())
+    }
+
+    fn compute_wgmma(&mut self, c: usize, w: usize, index: usize, op: &Wgmma) -> Result<(), Violation> {
+        let cluster = &mut self.clusters[c];
+        let warp = &mut cluster.warps[w];
+        let memory = &cluster.blocks[warp.block].shared.bytes;
+        let issued = &warp.wgmma.issued[index];
+        let (n, k) = (op.n as usize, op.k as usize);
+        let element = |chunk: u32, i: u32, bytes: u32| {
+            let at = (chunk + i * bytes) as usize;
+            super::number(&memory[at..at + bytes as usize]) as u32
+        };
+        let (mut a, mut b) = (vec![0u32; 16 * k], vec![0u32; k * n]);
+        let tile = b_tile(op, issued.b_descriptor).map_err(illegal)?;
+        for (chunk, mn, first) in tile.chunks() {
+            for i in 0..16 / tile.bytes {
+                let (column, row) = if tile.transposed { (mn + i, first) } else { (mn, first + i) };
+                b[row as usize * n + column as usize] = element(chunk, i, tile.bytes);
+            }
+        }
+        match (a_tile(op, issued.a_descriptor, warp.index).map_err(illegal)?, &op.a_source) {
+            (Some(tile), _) => {
+                for (chunk, mn, first) in tile.chunks() {
+                    for i in 0..16 / tile.bytes {
+                        let (row, at) = if tile.transposed { (mn + i, first) } else { (mn, first + i) };
+                        a[row as usize * k + at as usize] = element(chunk, i, tile.bytes);
+                    }
+                }
+            }
+            (None, WgmmaA::Registers(regs)) => {
+                let bits = op.a.bits();
+                let keep = (u64::MAX >> (64 - bits)) as u32;
+                for (r, reg) in regs.iter().enumerate() {
+                    for (lane, word) in warp.registers.row(reg.row).iter().enumerate() {
+                        for i in 0..32 / bits {
+                            let (row, at) = fragment::a(lane, r, i, op.a, 16);
+                            a[row * k + at] = word >> (i * bits) & keep;
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        let half = op.accumulator == Dtype::F16;
+        let per = if half { 2 } else { 1 };
+        let place = |lane: usize, i: usize| (lane / 4 + 8 * (i >> 1 & 1)) * n + 8 * (i >> 2) + 2 * (lane % 4) + (i & 1);
+        let mut c = vec![0u32; 16 * n];
+        if issued.scale_d {
+            for (r, reg) in op.d.iter().enumerate() {
+                for (lane, word) in warp.registers.row(reg.row).iter().enumerate() {
+                    for i in 0..per {
+                        let bits = if half { word >> (16 * i) & 0xFFFF } else { *word };
+                        c[place(lane, per * r + i)] = bits;
+                    }
+                }
+            }
+        }
+        if op.accumulator == Dtype::I32 {
+            let value =
+                |bits: &u32, dtype: Dtype| if dtype == Dtype::I8 { i32::from(*bits as i8) } else { *bits as i32 };
+            let a: Vec<i32> = a.iter().map(|x| value(x, op.a)).collect();
+            let b: Vec<i32> = b.iter().map(|x| value(x, op.b)).collect();
+            let mut sums: Vec<i32> = c.iter().map(|x| *x as i32).collect();
+            model::multiply_integers(&a, &b, [16, n, k], &mut sums, op.saturate);
+            c = sums.into_iter().map(|x| x as u32).collect();
+        } else {
+            let (mut x, mut y) = (Operand::default(), Operand::default());
+            x.decode(&a, op.a);
+            y.decode(&b, op.b);
+            if op.negate_a != op.negate_b {
+                x.negate();
+            }
+            let widen = |x: &u32| if half { f16::from_bits(*x as u16).to_f32() } else { f32::from_bits(*x) };
+            let mut sums: Vec<f32> = c.iter().map(widen).collect();
+            let adder: Adder = if op.a.bits() == 8 { NARROW } else { WIDE };
+            let result = if half { model::Result::Half } else { model::Result::Single };
+            model::multiply(&x, &y, [16, n, k], &mut sums, adder, result);
+            let narrow = |x: f32| match (half, x.is_nan()) {
+                (true, true) => 0x7FFF,
+                (true, false) => u32::from(f16::from_f32(x).to_bits()),
+                (false, _) => x.to_bits(),
+            };
+            c = sums.into_iter().map(narrow).collect();
+        }
+        for (r, reg) in op.d.iter().enumerate() {
+            for (lane, word) in warp.registers.row_mut(reg.row).iter_mut().enumerate() {
+                *word = (0..per).fold(0, |word, i| word | c[place(lane, per * r + i)] << (16 * i));
+            }
+        }
+        Ok(())
+    }
+
+    /// `setmaxnreg`: registers given up go to the block's pool, from which others take them.
+    pub(super) fn max_registers(&mut self, at: At, count: u32, increase: bool) -> Executed {
+        if !self.together(at, !0) {
+            return Ok(Flow::Stop);
+        }
+        let threads = self.threads();
+        let cluster = &mut self.clusters[at.cluster];
+        let warp = &mut cluster.warps[at.warp];
+        let pool = &mut cluster.blocks[warp.block].pool;
+        // What a launch with one block on the multiprocessor gives each thread.
+        let launch = (65536 / threads / 8 * 8).min(255);
+        let have = if warp.max_registers == 0 { launch } else { warp.max_registers };
+        if increase {
+            let more = count.saturating_sub(have) * 32;
+            if *pool < more {
+                return Ok(self.wait(at, crate::machine::warp::Wait::Registers));
+            }
+            *pool -= more;
+            warp.max_registers = count.max(have);
+        } else {
+            *pool += have.saturating_sub(count) * 32;
+            warp.max_registers = count.min(have);
+            self.events += 1;
+            for warp in cluster.warps.iter_mut() {
+                for group in &mut warp.groups {
+                    if group.wait == Some(crate::machine::warp::Wait::Registers) {
+                        group.wait = None;
+                    }
+                }
+            }
+        }
+        Ok(Flow::Next)
+    }
+}

@@ -1,0 +1,60 @@
+//! Bulk copies under way.
+
+use crate::ir::Apply;
+
+/// Bytes of a box that lie together in shared memory: at most 16.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// Offset in a block's shared window.
+    pub shared: u32,
+    pub len: u8,
+    /// Of these, the range that exists in the tensor; the rest is filled, or not stored.
+    pub begin: u8,
+    pub end: u8,
+    /// Global address of byte 0 of the piece.
+    pub global: u64,
+}
+
+/// Where a bulk load comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    Global,
+    /// Shared memory of a block of the cluster, from this offset on.
+    Shared {
+        block: usize,
+        offset: u32,
+    },
+}
+
+/// A load into shared memory.
+#[derive(Clone, Debug)]
+pub(crate) struct BulkLoad {
+    pub pieces: Vec<Piece>,
+    pub origin: Origin,
+    /// Filling bytes, repeated.
+    pub fill: [u8; 4],
+    /// tf32 maps round while loading.
+    pub rounds: bool,
+    /// Blocks of the cluster that receive it, each with the mbarrier that is told.
+    pub targets: Vec<(usize, (usize, u32))>,
+    pub bytes: u32,
+    pub lane: usize,
+    pub pc: u32,
+}
+
+/// A store from shared memory.
+#[derive(Clone, Debug)]
+pub(crate) struct BulkStore {
+    pub pieces: Vec<Piece>,
+    pub block: usize,
+    /// The warp of the cluster and the lane that wait for it, and its group.
+    pub warp: usize,
+    pub lane: usize,
+    pub group: u32,
+    /// An element reduction in place of a copy, and the element's bytes.
+    pub reduce: Option<(Apply, u8)>,
+    pub landed: bool,
+    /// Its thread knows that shared memory was read.
+    pub read: bool,
+    pub pc: u32,
+}

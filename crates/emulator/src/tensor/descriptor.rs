@@ -1,0 +1,74 @@
+//! `wgmma`'s matrix descriptors: which bytes of shared memory are an operand.
+
+use crate::tensor_map::TensorSwizzle;
+
+/// A decoded 64-bit descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Descriptor {
+    start: u32,
+    leading: u32,
+    stride: u32,
+    swizzle: TensorSwizzle,
+}
+
+impl Descriptor {
+    /// Decodes; says what is wrong with an illegal one.
+    pub fn decode(bits: u64) -> Result<Descriptor, String> {
+        let field = |at: u32| ((bits >> at & 0x3FFF) as u32) << 4;
+        let used = 0x3FFF | 0x3FFF << 16 | 0x3FFF << 32 | 7 << 49 | 3 << 62;
+        if bits & !used != 0 {
+            return Err(format!("matrix descriptor {bits:#018x} has reserved bits set"));
+        }
+        if bits >> 49 & 7 != 0 {
+            return Err(format!(
+                "matrix descriptor {bits:#018x} has base offset {}: data placed by absolute addresses, as TMA places it, needs 0",
+                bits >> 49 & 7
+            ));
+        }
+        let swizzle =
+            [TensorSwizzle::None, TensorSwizzle::B128, TensorSwizzle::B64, TensorSwizzle::B32][(bits >> 62) as usize];
+        Ok(Descriptor { start: field(0), leading: field(16), stride: field(32), swizzle })
+    }
+
+    /// Where the 16 bytes from element (mn, k) on lie, K being contiguous; `k_byte` is a multiple of 16.
+    pub fn k_major(&self, mn: u32, k_byte: u32) -> u32 {
+        let row = self.start + mn / 8 * self.stride;
+        match self.swizzle {
+            TensorSwizzle::None => row + mn % 8 * 16 + k_byte / 16 * self.leading,
+            swizzle => swizzle.apply(row + mn % 8 * swizzle.span() + k_byte),
+        }
+    }
+
+    /// The same, M or N being contiguous; `mn_byte` is a multiple of 16.
+    pub fn mn_major(&self, mn_byte: u32, k: u32) -> u32 {
+        match self.swizzle {
+            // Without a swizzle the two distances change places.
+            TensorSwizzle::None => self.start + mn_byte / 16 * self.stride + k % 8 * 16 + k / 8 * self.leading,
+            swizzle => {
+                let span = swizzle.span();
+                let chunk = self.start + mn_byte / span * self.leading + mn_byte % span;
+                swizzle.apply(chunk + k % 8 * span + k / 8 * self.stride)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_layouts() {
+        let encode = |start: u64, leading: u64, stride: u64, mode: u64| {
+            start >> 4 | (leading >> 4) << 16 | (stride >> 4) << 32 | mode << 62
+        };
+        let none = Descriptor::decode(encode(0x800, 1024, 128, 0)).unwrap();
+        assert_eq!(none.k_major(9, 16), 0x800 + 128 + 16 + 1024);
+        assert_eq!(none.mn_major(32, 9), 0x800 + 2 * 128 + 16 + 1024);
+        let swizzled = Descriptor::decode(encode(0x800, 8192, 1024, 1)).unwrap();
+        assert_eq!(swizzled.k_major(9, 32), 0x800 + 1024 + 128 + (32 ^ 16));
+        assert_eq!(swizzled.mn_major(128 + 32, 10), (0x800 + 8192 + 1024 + 256));
+        assert!(Descriptor::decode(1 << 14).is_err());
+        assert!(Descriptor::decode(1 << 49).is_err());
+    }
+}
