@@ -2,15 +2,25 @@
 
 use super::args::{Args, Decoded, Ty};
 use super::{canonical, canonical64};
+use crate::error::ParseReason;
 use crate::ir::{Apply, Atomic, Load, Op, Space, Store};
 use crate::machine::registers::Src;
 use warpwright_numeric::{bf16, f16};
+
+/// A vector access has 1, 2, 4 or 8 elements, and at most 64 bytes.
+fn vector(count: usize, bytes: u32) -> Decoded<()> {
+    if matches!(count, 1 | 2 | 4 | 8) && count as u32 * bytes <= 64 {
+        return Ok(());
+    }
+    Err(ParseReason::Operands(format!("an access of {count} elements of {bytes} bytes")))
+}
 
 pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
     Ok(Some(match a.instruction.opcode {
         "ld" | "ldu" => {
             let ty = a.ty()?;
             let (space, address) = place(a, 1)?;
+            vector(a.targets(0)?.len(), ty.bits() / 8)?;
             Op::Load(Load {
                 space,
                 order: a.order(),
@@ -24,7 +34,12 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
         "st" => {
             let bytes = a.ty()?.bits() / 8;
             let (space, address) = place(a, 0)?;
-            Op::Store(Store { space, order: a.order(), address, bytes, from: a.sources(1)? })
+            let from = a.sources(1)?;
+            vector(from.len(), bytes)?;
+            if bytes > 8 {
+                return Err(a.unsupported("stores of 128-bit registers"));
+            }
+            Op::Store(Store { space, order: a.order(), address, bytes, from })
         }
         "red" if a.has("async") => return Ok(None),
         "atom" => atomic(a, 1, true)?,
@@ -99,6 +114,8 @@ fn atomic(a: &mut Args<'_, '_, '_>, at: usize, returns: bool) -> Decoded<Op> {
     let Some(operation) = operations.into_iter().find(|o| a.has(o)) else { return Err(a.unsupported("")) };
     let apply = apply(operation, ty).ok_or_else(|| a.unsupported(""))?;
     let (space, address) = place(a, at)?;
+    let operands = a.sources(at + 1)?;
+    vector(operands.len(), ty.bits() / 8)?;
     let mut order = a.order();
     order.strong = true;
     Ok(Op::Atomic(Box::new(Atomic {
@@ -107,7 +124,7 @@ fn atomic(a: &mut Args<'_, '_, '_>, at: usize, returns: bool) -> Decoded<Op> {
         address,
         bytes: ty.bits() / 8,
         to: if returns { a.targets(0)?.into() } else { Box::default() },
-        operands: a.sources(at + 1)?,
+        operands,
         swap: if operation == "cas" { a.src(at + 2)? } else { Src::Imm(0) },
         apply,
     })))

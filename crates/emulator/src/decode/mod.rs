@@ -55,8 +55,8 @@ pub(crate) struct Placement {
 
 impl Placement {
     pub fn place(&mut self, variable: &Variable<'_>) -> u32 {
-        let at = self.bytes.next_multiple_of(variable.align);
-        self.bytes = at + variable.bytes;
+        let at = self.bytes.checked_next_multiple_of(variable.align).unwrap_or(u32::MAX);
+        self.bytes = at.saturating_add(variable.bytes);
         at
     }
 }

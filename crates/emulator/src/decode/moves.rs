@@ -1,7 +1,7 @@
 //! `mov`, `cvta`, `isspacep`, `mapa`, `getctarank`.
 
 use super::args::{Args, Decoded, Ty, compute, lanes_where};
-use crate::ir::{Address, Op};
+use crate::ir::{Address, Op, Special};
 use crate::machine::address::*;
 use crate::machine::registers::LANES;
 use crate::ptx::ast::{Operand, Reg, Width};
@@ -38,7 +38,7 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
                 let at = r.read_wide(from);
                 let inside = lanes_where(|l| match window {
                     Some(window) => within(at[l], window),
-                    None => at[l] >= GLOBAL_START,
+                    None => ![SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW].iter().any(|w| within(at[l], *w)),
                 });
                 r.set(to, mask, inside);
             })
@@ -66,10 +66,19 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
 fn mov(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     let ty = a.ty()?;
     if ty == Ty::Pred {
+        if let (Operand::Register(to), Operand::Special("%is_explicit_cluster")) = (a.operand(0)?, a.operand(1)?) {
+            return Ok(Op::Special { to: *to, what: Special::IsExplicitCluster });
+        }
         let (to, from) = (a.pred(0)?, a.pred_src(1)?);
         return Ok(compute(move |r, mask| r.set(to, mask, from.mask(r))));
     }
-    match (a.operand(0)?.clone(), a.operand(1)?.clone()) {
+    let (target, source) = (a.operand(0)?.clone(), a.operand(1)?.clone());
+    if let Operand::Vector(parts) = if matches!(target, Operand::Vector(_)) { &target } else { &source }
+        && (ty.bits() > 64 || !matches!(parts.len(), 2 | 4 | 8) || !(ty.bits() / parts.len() as u32).is_multiple_of(8))
+    {
+        return Err(a.unsupported("these parts"));
+    }
+    match (target, source) {
         (Operand::Vector(parts), _) => {
             let parts = parts.len() as u32;
             let (to, from, bits) = (a.targets(0)?, a.src(1)?, ty.bits() / parts);

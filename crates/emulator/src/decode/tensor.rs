@@ -88,7 +88,9 @@ fn mma(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     let words = |elements: u32, element: Dtype| (elements * element.bits() as u32).div_ceil(32 * 32) as usize;
     let rows = |r: &[crate::ptx::ast::Reg]| r.iter().map(|r| r.width.rows() as usize).sum::<usize>();
     let wanted = [words(m * n, d), words(m * k, ea), words(n * k, eb)];
-    if [rows(&d_regs), rows(&a_regs), rows(&b_regs)] != wanted || c.len() != d_regs.len() {
+    let single = |r: &[crate::ptx::ast::Reg]| d == F64 || r.iter().all(|r| r.width.rows() == 1);
+    let fit = [rows(&d_regs), rows(&a_regs), rows(&b_regs)] == wanted && c.len() == d_regs.len();
+    if !fit || ![&d_regs, &a_regs, &b_regs].into_iter().all(|r| single(r)) {
         return Err(ParseReason::Operands(format!("D, A and B take {wanted:?} registers of 32 bits")));
     }
     let places = |regs: usize, element: Dtype, place: &dyn Fn(usize, usize, usize) -> usize| -> Box<[u16]> {
@@ -152,11 +154,16 @@ fn wgmma(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     }
     let d_regs = a.regs(0)?;
     let wanted = if d == F16 { n / 4 } else { n / 2 } as usize;
-    if d_regs.len() != wanted {
+    if d_regs.len() != wanted || d_regs.iter().any(|r| r.width.rows() != 1) {
         return Err(ParseReason::Operands(format!("D takes {wanted} registers")));
     }
     let in_registers = matches!(a.operand(1)?, Operand::Vector(_));
     let a_source = if in_registers { WgmmaA::Registers(a.regs(1)?) } else { WgmmaA::Descriptor(a.src(1)?) };
+    if let WgmmaA::Registers(regs) = &a_source
+        && (regs.len() != 4 || regs.iter().any(|r| r.width.rows() != 1))
+    {
+        return Err(ParseReason::Operands("A takes 4 registers of 32 bits".into()));
+    }
     let b_descriptor = a.src(2)?;
     let scale_d = a.pred_src(3)?;
     let sign = |a: &Args<'_, '_, '_>, index: usize| -> Decoded<bool> {

@@ -32,6 +32,12 @@ fn run_of_bytes(global: u64, shared: u32, size: u32) -> Result<Vec<Piece>, Viola
             format!("bulk copy of {size} bytes between {global:#x} and {shared:#x}: multiples of 16 are wanted");
         return Err(Violation::new(FaultKind::Misaligned, message));
     }
+    if size > OFFSET_MASK {
+        return Err(Violation::new(
+            FaultKind::OutOfBounds,
+            format!("bulk copy of {size} bytes, more than shared memory has"),
+        ));
+    }
     let piece = |i: u32| Piece { shared: shared + i, len: 16, begin: 0, end: 16, global: global + u64::from(i) };
     Ok((0..size).step_by(16).map(piece).collect())
 }

@@ -2,6 +2,7 @@
 
 use super::memory::Place;
 use super::{Executed, Flow};
+use crate::check::clock::SPARE_AGENTS;
 use crate::check::fault::{FaultKind, Violation};
 use crate::check::shadow::Access;
 use crate::ir::{Mbarrier, MbarrierOp, Space, WaitPhase};
@@ -61,6 +62,9 @@ impl Run<'_> {
                     let target = Place::Shared { block: place.0, offset: place.1 as usize };
                     sight.check(target, BYTES, true, lane, at.pc, true).map_err(|v| v.at(addresses[lane]))?;
                     let cluster = &mut self.clusters[at.cluster];
+                    if cluster.spare_agents >= SPARE_AGENTS {
+                        return Err(misuse(format!("more than {SPARE_AGENTS} mbarriers in one cluster")).lane(lane));
+                    }
                     let agent = cluster.first_agent + cluster.spare_agents;
                     cluster.spare_agents += 1;
                     let state = State::new(count, agent, cluster.first_agent);

@@ -73,11 +73,11 @@ impl Sight<'_> {
                 }
                 Ok(Place::Shared { block: rank as usize, offset })
             }
-            Space::Local if address as usize + len <= self.local_bytes => {
+            Space::Local if address.saturating_add(len as u64) <= self.local_bytes as u64 => {
                 Ok(Place::Local { offset: lane * self.local_bytes + address as usize })
             }
             Space::Local => outside("local", 0, self.local_bytes),
-            Space::Param if address as usize + len <= self.parameters.len() => {
+            Space::Param if address.saturating_add(len as u64) <= self.parameters.len() as u64 => {
                 Ok(Place::Param { offset: address as usize })
             }
             Space::Param => outside("parameter", 0, self.parameters.len()),
@@ -107,6 +107,9 @@ impl Sight<'_> {
         pc: u32,
         strong: bool,
     ) -> Result<(), Violation> {
+        if let Place::Shared { block, offset } = place {
+            self.spare_mbarriers(block, offset, len, write).map_err(|v| v.lane(lane))?;
+        }
         let Some((region, offset, warp, space)) = self.region(place) else { return Ok(()) };
         let me = warp.access(lane, pc).strong(strong);
         let result = if write {
@@ -118,6 +121,22 @@ impl Sight<'_> {
             let what = if write { format!("write of {len} bytes") } else { format!("read of {len} bytes") };
             conflict(found, &what, space, at as u64).lane(lane)
         })
+    }
+
+    /// An mbarrier's bytes mean nothing to ordinary accesses: a GPU may not even show them.
+    fn spare_mbarriers(&self, block: usize, offset: usize, len: usize, write: bool) -> Result<(), Violation> {
+        let before = self.blocks[block].mbarriers.range(..(offset + len) as u32).next_back();
+        match before {
+            Some((at, barrier)) if *at as usize + 8 > offset => {
+                let what = if write { "written" } else { "read" };
+                let message = format!(
+                    "the mbarrier at offset {at:#x} of rank {block}, in phase {}, is {what} as ordinary memory",
+                    barrier.phase
+                );
+                Err(Violation::new(FaultKind::Mbarrier, message).at(offset as u64))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks a read through the asynchronous proxy, and remembers it.

@@ -103,6 +103,9 @@ pub struct AddressError {
     pub len: usize,
 }
 
+/// Blocks of the largest grid: each cluster takes numbers for its warps and barriers.
+const MOST_BLOCKS: u64 = 1 << 20;
+
 /// A GPU: global memory, and kernels that run on it.
 #[derive(Debug)]
 pub struct Machine {
@@ -195,8 +198,8 @@ impl Machine {
         if threads == 0 || threads > u64::from(limit) {
             return Err(format!("{threads} threads in a block; 1 to {limit} are possible"));
         }
-        if count(launch.grid) == 0 {
-            return Err("a grid without blocks".into());
+        if !(1..=MOST_BLOCKS).contains(&count(launch.grid)) {
+            return Err(format!("{} blocks; the emulator runs 1 to {MOST_BLOCKS}", count(launch.grid)));
         }
         let cluster = launch.cluster.or((kernel.cluster != [0; 3]).then_some(kernel.cluster));
         if let Some(cluster) = cluster {

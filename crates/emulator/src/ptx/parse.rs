@@ -17,6 +17,11 @@ struct Parser<'a> {
     scopes: Scopes<'a>,
 }
 
+/// Bytes of the largest variable.
+const LARGEST: u32 = 1 << 30;
+/// Registers of the largest family, which is far beyond what compilers write.
+const MOST_REGISTERS: u32 = 1 << 20;
+
 type Parsed<T> = Result<T, ParseError>;
 
 /// The value of a number as PTX writes it.
@@ -233,8 +238,11 @@ impl<'a> Parser<'a> {
                 bytes = 0;
                 continue;
             }
-            bytes *= self.unsigned()?;
+            bytes = bytes.saturating_mul(self.unsigned()?);
             self.mark(']')?;
+        }
+        if bytes > LARGEST {
+            return self.syntax("a variable of more than 1 GiB");
         }
         let mut initial = Vec::new();
         if self.take(Token::Mark('=')) {
@@ -410,6 +418,9 @@ impl<'a> Parser<'a> {
             let mut count = None;
             if self.take(Token::Mark('<')) {
                 count = Some(self.unsigned()?);
+                if count > Some(MOST_REGISTERS) {
+                    return self.syntax("too many registers");
+                }
                 self.mark('>')?;
             }
             self.scopes.declare(name, width, count);
