@@ -345,6 +345,40 @@ pub(crate) enum BulkDirection {
     Store { reduce: Option<BulkReduce> },
 }
 
+/// `st.async`, `red.async`: registers to shared memory of the cluster, completing on an mbarrier there.
+pub(crate) struct StoreAsync {
+    pub address: Address,
+    pub barrier: Address,
+    /// Bytes of one element.
+    pub bytes: u32,
+    pub from: Box<[Src]>,
+    /// `red.async`'s operation.
+    pub reduce: Option<Apply>,
+}
+
+/// A field of a tensor map, for `tensormap.replace`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TensorMapField {
+    Address,
+    Rank,
+    Dim(usize),
+    Stride(usize),
+    BoxDim(usize),
+    ElementStride(usize),
+    Element,
+    Swizzle,
+    Fill,
+}
+
+/// `tensormap.replace`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct TensorMapReplace {
+    pub space: Space,
+    pub address: Address,
+    pub field: TensorMapField,
+    pub value: Src,
+}
+
 /// `cp.reduce.async.bulk`'s operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BulkReduce {
@@ -435,6 +469,14 @@ pub(crate) enum Op {
     },
     Mbarrier(Box<Mbarrier>),
     Bulk(Box<Bulk>),
+    /// `st.async`, `red.async`.
+    StoreAsync(Box<StoreAsync>),
+    TensorMapReplace(Box<TensorMapReplace>),
+    /// `tensormap.cp_fenceproxy`.
+    TensorMapCopy {
+        to: Address,
+        from: Address,
+    },
     BulkCommit,
     BulkWait {
         pending: u32,

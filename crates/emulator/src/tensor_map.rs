@@ -1,5 +1,7 @@
 //! Tensor maps: what a TMA instruction knows of a tensor.
 
+use crate::ir::TensorMapField;
+
 /// The element type of a tensor map, as the driver's encoder numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -162,6 +164,45 @@ pub enum TensorMapError {
 
 /// Marks the encoding.
 const MAGIC: [u8; 8] = *b"WW-TMAP1";
+
+/// Element types in the order that `tensormap.replace` numbers them.
+const REPLACED: [TensorElement; 13] = [
+    TensorElement::U8,
+    TensorElement::U16,
+    TensorElement::U32,
+    TensorElement::S32,
+    TensorElement::U64,
+    TensorElement::S64,
+    TensorElement::F16,
+    TensorElement::F32,
+    TensorElement::F32Ftz,
+    TensorElement::F64,
+    TensorElement::Bf16,
+    TensorElement::Tf32,
+    TensorElement::Tf32Ftz,
+];
+
+/// Changes one field of an encoded map; `None` if it is not one or the value is none of the field's.
+pub(crate) fn replace(bytes: &mut [u8; 128], field: TensorMapField, value: u64) -> Option<()> {
+    if bytes[..8] != MAGIC {
+        return None;
+    }
+    let mut wide = |at: usize| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    match field {
+        TensorMapField::Address => wide(8),
+        TensorMapField::Dim(i) => wide(24 + 8 * i),
+        TensorMapField::Stride(i) => wide(64 + 8 * i),
+        TensorMapField::BoxDim(i) => {
+            bytes[96 + 2 * i..98 + 2 * i].copy_from_slice(&u16::try_from(value).ok()?.to_le_bytes());
+        }
+        TensorMapField::ElementStride(i) => bytes[106 + i] = u8::try_from(value).ok()?,
+        TensorMapField::Rank => bytes[16] = u8::try_from(value.checked_add(1)?).ok()?,
+        TensorMapField::Element => bytes[17] = *REPLACED.get(value as usize)? as u8,
+        TensorMapField::Swizzle => bytes[18] = *TensorSwizzle::ALL.get(value as usize)? as u8,
+        TensorMapField::Fill => bytes[19] = u8::try_from(value).ok().filter(|v| *v < 2)?,
+    }
+    Some(())
+}
 
 impl TensorMapSpec {
     /// A map without swizzle, with unit element strides and zero fill.

@@ -166,3 +166,45 @@ REST:"
         assert_eq!(run(less, more).err(), Some(FaultKind::Deadlock), "{less} {more}");
     }
 }
+
+#[test]
+fn asynchronous_stores_complete_on_the_peers_barrier() {
+    // Rank 1 sends 16 bytes and adds to a word of rank 0, which expects both.
+    let body = format!(
+        "    @%p0 mbarrier.init.shared::cta.b64 [%r2], 1;
+    @%p0 fence.mbarrier_init.release.cluster;
+    @%p0 st.shared.b32 [%r1+16], 30;
+{SYNC}    @!%p0 bra REST;
+    mov.u32 %r10, %cluster_ctarank;
+    mov.u32 %r12, 0;
+    setp.eq.u32 %p2, %r10, 0;
+    @%p2 bra RECEIVE;
+    mapa.shared::cluster.u32 %r11, %r2, %r12;
+    mapa.shared::cluster.u32 %r13, %r1, %r12;
+    mov.u32 %r14, 7;
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r13], {{%r14, %r12, %r10, %r14}}, [%r11];
+    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r13+16], %r14, [%r11];
+    bra REST;
+RECEIVE: mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 20;
+{}    ld.shared.v4.b32 {{%r20, %r21, %r22, %r23}}, [%r1];
+    st.global.v4.b32 [%rd2], {{%r20, %r21, %r22, %r23}};
+    ld.shared.b32 %r24, [%r1+16];
+    st.global.b32 [%rd2+16], %r24;
+REST:
+{SYNC}",
+        wait("W", 0, "0")
+    );
+    for seed in 0..8 {
+        let mut setup = setup(seed, Completion::Seeded, &[0; 16], 20);
+        setup.run(&kernel(&body), &NO_MAP, cluster(2, 2, 32)).unwrap_or_else(|f| panic!("{f}"));
+        let words: Vec<u8> = setup.output(20).into_iter().step_by(4).collect();
+        assert_eq!(words, [7, 0, 1, 7, 37]);
+    }
+    let kinds = |body: &str| {
+        let text = kernel(body);
+        (0..20)
+            .find_map(|seed| setup(seed, Completion::Seeded, &[0; 16], 20).run(&text, &NO_MAP, cluster(2, 2, 32)).err())
+    };
+    let early = kinds(&body.replace(&wait("W", 0, "0"), "")).expect("a report");
+    assert!(matches!(early.kind, FaultKind::AsyncOwned | FaultKind::Race | FaultKind::Uninitialised), "{early}");
+}

@@ -328,3 +328,49 @@ REST:",
     let fault = setup.run(&kernel(&body.replace("[%rd1], 48", "[%rd1], 40")), &NO_MAP, Launch::linear(1, 128, SHARED));
     assert_eq!(fault.unwrap_err().kind, FaultKind::Misaligned);
 }
+
+#[test]
+fn a_kernel_makes_its_own_tensor_map() {
+    // The template names the wrong address, extents, stride and box; a copy of it in shared memory is put right, published
+    // to global memory behind the input, and used.
+    let body = format!(
+        "{INIT}    setp.ge.u32 %p1, %r0, 32;
+    @%p1 bra REST;
+    shl.b32 %r10, %r0, 2;
+    add.u32 %r11, %r10, %r1;
+    cvt.u64.u32 %rd5, %r10;
+    add.u64 %rd5, %rd5, %rd0;
+    ld.b32 %r12, [%rd5];
+    st.shared.b32 [%r11], %r12;
+    bar.warp.sync -1;
+    @!%p0 bra REPLACED;
+    tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %rd1;
+    tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r1], 0, 64;
+    tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r1], 1, 16;
+    mov.u64 %rd6, 256;
+    tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r1], 0, %rd6;
+    tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r1], 1, 8;
+REPLACED:
+    bar.warp.sync -1;
+    add.u64 %rd7, %rd1, 4096;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd7], [%r1], 128;
+    fence.proxy.tensormap::generic.acquire.gpu [%rd7], 128;
+    add.u32 %r3, %r1, 1024;
+    @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 2048;
+    mov.u32 %r13, 0;
+    mov.u32 %r14, 4;
+    @%p0 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd7, {{%r13, %r14}}], [%r2];
+REST:
+{}    add.u32 %r1, %r1, 1024;
+{}",
+        wait("W", 0, "0"),
+        dump(2048)
+    );
+    let input = bytes(4096 + 128);
+    for seed in 0..4 {
+        let mut setup = setup(seed, Completion::Seeded, &input, 2048);
+        let map = TensorMapSpec::new(TensorElement::F32, 0x100, &[8, 8], &[32], &[64, 1]).encode().unwrap();
+        setup.run(&kernel(&body), &map, Launch::linear(1, 128, SHARED)).unwrap_or_else(|f| panic!("{f}"));
+        assert!(setup.output(2048) == input[4 * 256..12 * 256], "rows 4 to 11");
+    }
+}

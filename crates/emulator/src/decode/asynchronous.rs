@@ -3,7 +3,8 @@
 use super::args::{Args, Decoded};
 use crate::error::ParseReason;
 use crate::ir::{
-    Bulk, BulkDirection, BulkReduce, BulkRemote, CopyAsync, CopyValid, Mbarrier, MbarrierOp, Op, WaitPhase,
+    Bulk, BulkDirection, BulkReduce, BulkRemote, CopyAsync, CopyValid, Mbarrier, MbarrierOp, Op, StoreAsync,
+    TensorMapField, TensorMapReplace, WaitPhase,
 };
 use crate::machine::registers::Src;
 use crate::ptx::ast::{Operand, Reg, Width};
@@ -17,6 +18,8 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
             Ok(Some(Op::Mbarrier(Box::new(Mbarrier { op, address, release: true, acquire: false }))))
         }
         "cp" if a.has("bulk") => bulk(a).map(Some),
+        "st" | "red" if a.has("async") => store(a).map(Some),
+        "tensormap" => tensor_map(a).map(Some),
         "cp" if a.has("commit_group") => Ok(Some(Op::CopyCommit)),
         "cp" if a.has("wait_all") => Ok(Some(Op::CopyWait(None))),
         "cp" if a.has("wait_group") => Ok(Some(Op::CopyWait(Some(a.constant(0)? as u32)))),
@@ -41,6 +44,47 @@ fn copy(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
         CopyValid::Bytes(a.src(3)?)
     };
     Ok(Op::CopyAsync(Box::new(CopyAsync { to, from, bytes, valid })))
+}
+
+fn store(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
+    let ty = a.ty()?;
+    let from = a.sources(1)?;
+    if !a.has("shared::cluster") || !matches!(ty.bits(), 32 | 64) || !matches!(from.len(), 1 | 2 | 4) {
+        return Err(a.unsupported(""));
+    }
+    let reduce = if a.instruction.opcode == "red" {
+        let operation = ["add", "min", "max", "inc", "dec", "and", "or", "xor"].into_iter().find(|o| a.has(o));
+        Some(operation.and_then(|o| super::atomic_apply(o, ty)).ok_or_else(|| a.unsupported(""))?)
+    } else {
+        None
+    };
+    let (address, barrier) = (a.address(0)?, a.address(2)?);
+    Ok(Op::StoreAsync(Box::new(StoreAsync { address, barrier, bytes: ty.bits() / 8, from, reduce })))
+}
+
+fn tensor_map(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
+    if a.has("cp_fenceproxy") {
+        return Ok(Op::TensorMapCopy { to: a.address(0)?, from: a.address(1)? });
+    }
+    // An ordinal stands between address and value where a field has several.
+    let ordinal = if a.count() == 3 { a.constant(1)? as usize } else { 0 };
+    let field = match a.instruction.suffixes.get(2).copied().unwrap_or("") {
+        "global_address" => TensorMapField::Address,
+        "rank" => TensorMapField::Rank,
+        "global_dim" => TensorMapField::Dim(ordinal),
+        "global_stride" => TensorMapField::Stride(ordinal),
+        "box_dim" => TensorMapField::BoxDim(ordinal),
+        "element_stride" => TensorMapField::ElementStride(ordinal),
+        "elemtype" => TensorMapField::Element,
+        "swizzle_mode" => TensorMapField::Swizzle,
+        "fill_mode" => TensorMapField::Fill,
+        _ => return Err(a.unsupported("")),
+    };
+    if ordinal > if matches!(field, TensorMapField::Stride(_)) { 3 } else { 4 } {
+        return Err(ParseReason::Operands(format!("a tensor map has no field {field:?}")));
+    }
+    let (address, space, value) = (a.address(0)?, a.space(), a.src(a.count() - 1)?);
+    Ok(Op::TensorMapReplace(Box::new(TensorMapReplace { space, address, field, value })))
 }
 
 fn mbarrier(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {

@@ -5,7 +5,7 @@ use crate::check::fault::{Fault, FaultKind, Violation};
 use crate::check::shadow::Access;
 use crate::decode::args::Ty;
 use crate::decode::atomic_apply;
-use crate::ir::{Address, Apply, Base, Bulk, BulkDirection, BulkReduce, BulkRemote, Space};
+use crate::ir::{Address, Apply, Base, Bulk, BulkDirection, BulkReduce, BulkRemote, Space, StoreAsync};
 use crate::machine::Completion;
 use crate::machine::address::{OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW};
 use crate::machine::flight::{BulkLoad, BulkStore, Origin, Piece};
@@ -83,6 +83,15 @@ fn to_tf32(bits: u32) -> u32 {
         return bits;
     }
     bits.wrapping_add(0xFFF + (bits >> 13 & 1)) & !0x1FFF
+}
+
+/// Element by element, what `apply` makes of target and source.
+fn combine(target: &mut [u8], source: &[u8], (apply, size): (Apply, u8)) {
+    let size = size as usize;
+    for (to, from) in target.chunks_exact_mut(size).zip(source.chunks_exact(size)) {
+        let new = apply(number(to), number(from), 0);
+        to.copy_from_slice(&new.to_le_bytes()[..size]);
+    }
 }
 
 fn reduction(op: BulkReduce, element: TensorElement) -> Option<(Apply, u8)> {
@@ -205,7 +214,7 @@ impl Run<'_> {
                 // The mbarrier is the one at the operand's offset in each block that receives data.
                 let targets = ranks.into_iter().map(|r| (r, (r, barrier))).collect();
                 let bytes = pieces.iter().map(|p| u32::from(p.len)).sum();
-                let load = BulkLoad { pieces, origin, fill, rounds, targets, bytes, lane, pc: at.pc };
+                let load = BulkLoad { pieces, origin, fill, rounds, targets, bytes, reduce: None, lane, pc: at.pc };
                 self.issue_load(at, load)
             }
             BulkDirection::Store { reduce } => {
@@ -233,6 +242,41 @@ impl Run<'_> {
         }
     }
 
+    pub(super) fn store_async(&mut self, at: At, op: &StoreAsync) -> Executed {
+        let (addresses, barriers) = (self.addresses(at, &op.address), self.addresses(at, &op.barrier));
+        let values: Vec<[u64; 32]> = op.from.iter().map(|src| self.warp(at).registers.read_wide(*src)).collect();
+        let (size, len) = (op.bytes as usize, op.bytes as usize * values.len());
+        for lane in lanes(at.mask) {
+            let (to, barrier) = (window(addresses[lane]), window(barriers[lane]));
+            self.sight(at).find(Space::Shared, to.into(), len, lane)?;
+            if to >> RANK_SHIFT != barrier >> RANK_SHIFT {
+                let message =
+                    format!("an asynchronous store to {to:#x} with its mbarrier in another block, at {barrier:#x}");
+                return Err(illegal(message).lane(lane));
+            }
+            let mut bytes = [0; 16];
+            for (to, value) in bytes.chunks_exact_mut(size).zip(&values) {
+                to.copy_from_slice(&value[lane].to_le_bytes()[..size]);
+            }
+            let rank = (to >> RANK_SHIFT) as usize;
+            let piece = Piece { shared: to & OFFSET_MASK, len: len as u8, begin: 0, end: len as u8, global: 0 };
+            let load = BulkLoad {
+                pieces: vec![piece],
+                origin: Origin::Registers(bytes),
+                fill: [0; 4],
+                rounds: false,
+                targets: vec![(rank, (rank, barrier & OFFSET_MASK))],
+                bytes: len as u32,
+                reduce: op.reduce.map(|apply| (apply, op.bytes as u8)),
+                lane,
+                pc: at.pc,
+            };
+            self.issue_load(At { mask: 1 << lane, ..at }, load).map_err(|v| v.lane(lane))?;
+        }
+        self.events += 1;
+        Ok(Flow::Next)
+    }
+
     fn issue_load(&mut self, at: At, load: BulkLoad) -> Result<(), Violation> {
         for (rank, barrier) in &load.targets {
             let lane = load.lane;
@@ -250,9 +294,14 @@ impl Run<'_> {
                 sight.find_bytes(Space::Shared, address, len, lane)?;
                 let me = sight.warp.access(lane, at.pc).asynchronous();
                 let shadow = &mut sight.blocks[*rank].shared.shadow;
-                shadow
-                    .own(offset as usize, len, me, &sight.warp.clock)
-                    .map_err(|(_, found)| conflict(found, "asynchronous write", "shared", address))?;
+                let clock = &sight.warp.clock;
+                // Reductions are atomic, and so free to meet.
+                let owned = if load.reduce.is_some() {
+                    shadow.write(offset as usize, len, me.strong(true), clock)
+                } else {
+                    shadow.own(offset as usize, len, me, clock)
+                };
+                owned.map_err(|(_, found)| conflict(found, "asynchronous write", "shared", address))?;
             }
         }
         let first = load.pieces.first().map_or(0, |p| p.shared);
@@ -264,12 +313,15 @@ impl Run<'_> {
                 Origin::Shared { block, offset } => {
                     u64::from((block as u32) << RANK_SHIFT | (offset + piece.shared - first))
                 }
+                Origin::Registers(_) => break,
             };
             let space = if load.origin == Origin::Global { Space::Global } else { Space::Shared };
             let place = sight.find_bytes(space, address, len, load.lane)?;
             sight.check_asynchronous(place, len, load.lane, at.pc).map_err(|v| v.at(address))?;
         }
-        self.report.global_read_bytes += load.pieces.iter().map(|p| u64::from(p.end - p.begin)).sum::<u64>();
+        if load.origin == Origin::Global {
+            self.report.global_read_bytes += load.pieces.iter().map(|p| u64::from(p.end - p.begin)).sum::<u64>();
+        }
         self.clusters[at.cluster].loads.push(load);
         if self.completion == Completion::Early {
             let index = self.clusters[at.cluster].loads.len() - 1;
@@ -296,6 +348,7 @@ impl Run<'_> {
                         let source = &self.memory.region(allocation).bytes[at..at + end - begin];
                         bytes[begin..end].copy_from_slice(source);
                     }
+                    Origin::Registers(value) => *bytes = value,
                     Origin::Shared { block, offset } => {
                         let at = (offset + piece.shared - first) as usize;
                         bytes.copy_from_slice(&cluster.blocks[block].shared.bytes[at..at + 16]);
@@ -315,9 +368,13 @@ impl Run<'_> {
             };
             let by = Access::new(state.agent, state.phase + 1, load.lane, load.pc).asynchronous();
             for (bytes, piece) in data.iter().zip(&load.pieces) {
-                let at = piece.shared as usize;
-                block.shared.bytes[at..at + 16].copy_from_slice(bytes);
-                block.shared.shadow.release(at, 16, by);
+                let (at, len) = (piece.shared as usize, piece.len as usize);
+                let target = &mut block.shared.bytes[at..at + len];
+                match load.reduce {
+                    None => target.copy_from_slice(&bytes[..len]),
+                    Some(reduce) => combine(target, &bytes[..len], reduce),
+                }
+                block.shared.shadow.release(at, len, by);
             }
         }
         self.report.shared_written_bytes += u64::from(load.bytes) * load.targets.len() as u64;
@@ -382,13 +439,7 @@ impl Run<'_> {
             let target = &mut self.memory.region(allocation).bytes[at..at + end - begin];
             match store.reduce {
                 None => target.copy_from_slice(source),
-                Some((apply, size)) => {
-                    let size = size as usize;
-                    for (to, from) in target.chunks_exact_mut(size).zip(source.chunks_exact(size)) {
-                        let new = apply(number(to), number(from), 0);
-                        to.copy_from_slice(&new.to_le_bytes()[..size]);
-                    }
-                }
+                Some(reduce) => combine(target, source, reduce),
             }
         }
         self.report.asynchronous += 1;

@@ -306,7 +306,7 @@ impl<'m> Run<'m> {
         let addresses = self.addresses(at, &store.address);
         let (size, count) = (store.bytes as usize, store.from.len());
         let len = size * count;
-        let mut last = None;
+        let (mut last, mut changed) = (None, false);
         let mut values = [[0u64; 32]; ELEMENTS];
         for (value, from) in values.iter_mut().zip(&store.from) {
             *value = self.warp(at).registers.read_wide(*from);
@@ -323,12 +323,15 @@ impl<'m> Run<'m> {
             }
             sight.check(place, len, true, lane, at.pc, store.order.strong).map_err(|v| v.at(addresses[lane]))?;
             let bytes = sight.bytes(place, len);
-            for i in 0..count {
-                bytes[i * size..(i + 1) * size].copy_from_slice(&values[i][lane].to_le_bytes()[..size]);
+            for (bytes, value) in bytes.chunks_exact_mut(size).zip(&values) {
+                let new = &value[lane].to_le_bytes()[..size];
+                changed |= *bytes != *new;
+                bytes.copy_from_slice(new);
             }
             last = Some(place);
         }
-        self.events += 1;
+        // Writing what is there already tells nobody anything.
+        self.events += u64::from(changed);
         if let Some(place) = last {
             self.count_bytes(place, len as u64 * u64::from(at.mask.count_ones()), true);
             self.wavefronts(place, &addresses, at.mask, len);
@@ -345,6 +348,7 @@ impl<'m> Run<'m> {
         if atomic.order.strong {
             self.publish_to(at, &addresses, atomic.space, size * count, atomic.order)?;
         }
+        let mut changed = false;
         for lane in lanes(at.mask) {
             let address = addresses[lane];
             let mut sight = self.sight(at);
@@ -360,6 +364,7 @@ impl<'m> Run<'m> {
                 let old = number(bytes);
                 let new = (atomic.apply)(old, operand[lane] & keep, swaps[lane] & keep);
                 bytes.copy_from_slice(&new.to_le_bytes()[..size]);
+                changed |= new != old;
                 if let Some(Some(to)) = atomic.to.get(i) {
                     sight.warp.registers.set_lane(*to, lane, old);
                 }
@@ -367,7 +372,7 @@ impl<'m> Run<'m> {
             self.count_bytes(place, (size * count) as u64, true);
             self.observe(at, place, address, atomic.order);
         }
-        self.events += 1;
+        self.events += u64::from(changed);
         Ok(Flow::Next)
     }
 

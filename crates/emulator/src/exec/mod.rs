@@ -10,6 +10,7 @@ mod memory;
 mod mma;
 mod order;
 mod special;
+mod tensor_map;
 mod wgmma;
 
 pub(crate) use memory::number;
@@ -42,7 +43,8 @@ fn is_together(op: &Op) -> bool {
         | Op::WgmmaFence
         | Op::Wgmma(_)
         | Op::WgmmaCommit
-        | Op::WgmmaWait(_) => true,
+        | Op::WgmmaWait(_)
+        | Op::TensorMapCopy { .. } => true,
         Op::Mbarrier(m) => matches!(m.op, MbarrierOp::Wait { .. }),
         _ => false,
     }
@@ -167,6 +169,9 @@ impl Run<'_> {
             Op::ClusterWait { acquire } => self.cluster_wait(at, *acquire),
             Op::Mbarrier(mbarrier) => self.mbarrier(at, mbarrier),
             Op::Bulk(bulk) => self.bulk(at, bulk),
+            Op::StoreAsync(store) => self.store_async(at, store),
+            Op::TensorMapReplace(replace) => self.replace_tensor_map(at, replace),
+            Op::TensorMapCopy { to, from } => self.copy_tensor_map(at, to, from),
             Op::BulkCommit => self.bulk_commit(at),
             Op::BulkWait { pending, read } => self.bulk_wait(at, *pending, *read),
             Op::WgmmaFence => self.wgmma_fence(at),

@@ -24,6 +24,8 @@ pub(crate) enum Origin {
         block: usize,
         offset: u32,
     },
+    /// Registers.
+    Registers([u8; 16]),
 }
 
 /// A load into shared memory.
@@ -38,6 +40,8 @@ pub(crate) struct BulkLoad {
     /// Blocks of the cluster that receive it, each with the mbarrier that is told.
     pub targets: Vec<(usize, (usize, u32))>,
     pub bytes: u32,
+    /// An element reduction in place of a copy, and the element's bytes.
+    pub reduce: Option<(Apply, u8)>,
     pub lane: usize,
     pub pc: u32,
 }
