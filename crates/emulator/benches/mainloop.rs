@@ -12,8 +12,14 @@ fn mainloop(c: &mut Criterion) {
     let problem = [64, 64, 2048];
     let mut group = c.benchmark_group("sm80_mainloop");
     group.sample_size(10);
-    for (name, checks) in [("checked", Checks::ALL), ("unchecked", Checks::NONE)] {
-        let run = || BF16.run(&module, Config { checks, ..config(0) }, problem, 1);
+    let cases = [
+        ("checked", Checks::ALL, 1.0),
+        ("unchecked", Checks::NONE, 1.0),
+        // Fractions take the general model of the tensor core, integers its shortcut.
+        ("unchecked_fractions", Checks::NONE, 0.37),
+    ];
+    for (name, checks, scale) in cases {
+        let run = || BF16.run_scaled(&module, Config { checks, ..config(0) }, problem, 1, scale);
         let Ok(outcome) = run() else { unreachable!("the kernel is right") };
         group.throughput(Throughput::Elements(outcome.report.thread_instructions));
         group.bench_function(name, |b| b.iter(run));

@@ -81,7 +81,7 @@ impl Run<'_> {
                     let expect = expect.map(|src| i64::from(read(self, src)[lane]));
                     self.join(at, place, op.release)?;
                     let barrier = self.state(at.cluster, place)?;
-                    barrier.last_pc = at.pc;
+                    barrier.last_pc = Some(at.pc);
                     let token = barrier.token();
                     if drop {
                         barrier.expected -= count;

@@ -22,7 +22,7 @@ pub(crate) struct Mbarrier {
     /// What is known when the last phase completed.
     pub complete: Clock,
     /// Instruction of the last arrival, for reports.
-    pub last_pc: u32,
+    pub last_pc: Option<u32>,
 }
 
 impl Mbarrier {
@@ -35,7 +35,7 @@ impl Mbarrier {
             agent,
             clock: Clock::new(first),
             complete: Clock::new(first),
-            last_pc: 0,
+            last_pc: None,
         }
     }
 

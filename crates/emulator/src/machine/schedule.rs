@@ -142,11 +142,17 @@ impl Run<'_> {
             }
             Some(Wait::Cluster { phase }) => format!("waits for phase {phase} of the cluster's barrier"),
             Some(Wait::Mbarrier { block, offset, parity, .. }) => match cluster.blocks[block].mbarriers.get(&offset) {
-                Some(m) => format!(
-                    "waits for the phase of parity {parity} of the mbarrier at offset {offset:#x} of rank {block}, which is \
-                     in phase {} with {} of {} arrivals and {} transaction bytes pending",
-                    m.phase, m.pending, m.expected, m.transactions
-                ),
+                Some(m) => {
+                    let last = match m.last_pc {
+                        Some(pc) => format!("the last arrival was at PTX line {}", self.inst(pc).line),
+                        None => "nobody has arrived".to_owned(),
+                    };
+                    format!(
+                        "waits for the phase of parity {parity} of the mbarrier at offset {offset:#x} of rank {block}, which \
+                         is in phase {} with {} of {} arrivals and {} transaction bytes pending ({last})",
+                        m.phase, m.pending, m.expected, m.transactions
+                    )
+                }
                 None => format!("waits for an mbarrier at offset {offset:#x} that is gone"),
             },
             Some(Wait::Registers) => "waits for registers".to_owned(),

@@ -57,8 +57,21 @@ pub struct Outcome {
 
 impl Gemm {
     /// Runs the kernel in `module` on an m × n × k problem.
-    pub fn run(&self, module: &Module, config: Config, [m, n, k]: [usize; 3], blocks: u32) -> Result<Outcome, Fault> {
-        let (a, b) = (integers(m * k, 7), integers(n * k, 11));
+    pub fn run(&self, module: &Module, config: Config, problem: [usize; 3], blocks: u32) -> Result<Outcome, Fault> {
+        self.run_scaled(module, config, problem, blocks, 1.0)
+    }
+
+    /// The same with A's elements multiplied by `scale`, which may make them fractions: then `expected` is approximate.
+    pub fn run_scaled(
+        &self,
+        module: &Module,
+        config: Config,
+        [m, n, k]: [usize; 3],
+        blocks: u32,
+        scale: f32,
+    ) -> Result<Outcome, Fault> {
+        let (mut a, b) = (integers(m * k, 7), integers(n * k, 11));
+        a.iter_mut().for_each(|x| *x *= scale);
         let mut machine = Machine::new(config);
         let upload = |machine: &mut Machine, x: &[f32], rows: usize| {
             // Row-major rows × k here; the kernel may want it the other way round.
