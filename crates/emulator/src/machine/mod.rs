@@ -157,6 +157,29 @@ impl Machine {
         Ok(self.memory.region(at).bytes[offset..offset + len].to_vec())
     }
 
+    /// Copies bytes from global memory into `out`.
+    pub fn read_into(&mut self, address: u64, out: &mut [u8]) -> Result<(), AddressError> {
+        let len = out.len();
+        let (at, offset) = self.memory.find(address, len).map_err(|_| AddressError { address, len })?;
+        out.copy_from_slice(&self.memory.region(at).bytes[offset..offset + len]);
+        Ok(())
+    }
+
+    /// Copies bytes within global memory; the runs may overlap. What was not initialised becomes so.
+    pub fn copy(&mut self, to: u64, from: u64, len: usize) -> Result<(), AddressError> {
+        let bytes = self.read(from, len)?;
+        self.write(to, &bytes)
+    }
+
+    /// Sets bytes of global memory.
+    pub fn fill(&mut self, address: u64, byte: u8, len: usize) -> Result<(), AddressError> {
+        let (at, offset) = self.memory.find(address, len).map_err(|_| AddressError { address, len })?;
+        let region = self.memory.region(at);
+        region.bytes[offset..offset + len].fill(byte);
+        region.shadow.initialise(offset, len);
+        Ok(())
+    }
+
     /// Allocates memory that holds `bytes`.
     pub fn upload(&mut self, bytes: &[u8]) -> u64 {
         let address = self.allocate(bytes.len());
