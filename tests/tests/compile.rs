@@ -1,5 +1,7 @@
 //! Kernels of the case table through NVRTC: a sample spread over the table, all of them nightly. Registers must suffice.
 
+#![allow(clippy::print_stdout, reason = "says what was skipped, and how long compiling took")]
+
 use warpwright::DeviceInfo;
 use warpwright::runtime::nvrtc;
 use warpwright_tests::{case, stand_in};

@@ -36,6 +36,9 @@ struct Options {
 /// What became of one part of the suite: a line for the table, or what fell short.
 type Part = Result<String, String>;
 
+/// A part of the suite; what passed is noted in the list.
+type Run<'a> = Box<dyn FnOnce(&mut proven::Proven) -> Part + 'a>;
+
 fn main() -> ExitCode {
     let options = match options() {
         Ok(options) => options,
@@ -62,7 +65,7 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Box<dyn FnOnce(&mut proven::Proven) -> Part>); 8] = [
+    let parts: [(&str, Run<'_>); 8] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
