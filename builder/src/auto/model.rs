@@ -79,27 +79,28 @@ pub fn predict(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Pre
     let bound = problem.bound();
     let extents = if plan.transposed { bound.swapped() } else { bound };
     let groups = problem.groups();
-    let tiles = extents.m.div_ceil(plan.tile.m) * extents.n.div_ceil(plan.tile.n) * groups;
+    let across = extents.m.div_ceil(plan.tile.m).saturating_mul(extents.n.div_ceil(plan.tile.n));
+    let tiles = across.saturating_mul(groups);
     let r = &plan.resources;
     let blocks = device.blocks_per_sm(r.threads as u32, registers(r) as u32, r.shared_bytes as u32).max(1) as usize;
     let resident = device.sms as usize * blocks;
     let waves = tiles.div_ceil(resident.max(1));
     let k_tiles = extents.k.div_ceil(plan.tile.k).max(1);
     // The last wave of a few tiles leaves SMs to fewer blocks each.
-    let last = tiles - waves.saturating_sub(1) * resident;
+    let last = tiles.saturating_sub(waves.saturating_sub(1).saturating_mul(resident));
     let last_blocks = last.div_ceil(device.sms as usize).clamp(1, blocks);
     let fill = 800.0 + (plan.tile.m * plan.tile.n) as f64 / 16.0;
     let cycles = |blocks| k_tiles as f64 * k_tile_cycles(&spec, device, plan.tile, r, blocks) + fill;
     let tile_cycles = cycles(blocks);
     let total_cycles = waves.saturating_sub(1) as f64 * tile_cycles + if tiles > 0 { cycles(last_blocks) } else { 0.0 };
     let compute = total_cycles / device.clock;
-    let bytes = |elements: usize, bits: usize| (elements * bits / 8) as f64;
+    let bytes = |rows: usize, columns: usize, bits: usize| rows as f64 * columns as f64 * bits as f64 / 8.0;
     let d_bits =
         spec.d.bits() * if plan.spec.epilogue.reads_source() || plan.spec.epilogue.reads_previous() { 2 } else { 1 };
     let memory = groups as f64
-        * (bytes(extents.m * extents.k, spec.a.bits())
-            + bytes(extents.k * extents.n, spec.b.bits())
-            + bytes(extents.m * extents.n, d_bits))
+        * (bytes(extents.m, extents.k, spec.a.bits())
+            + bytes(extents.k, extents.n, spec.b.bits())
+            + bytes(extents.m, extents.n, d_bits))
         / device.memory_bandwidth;
     Prediction { tiles, resident, waves, tile_cycles, compute, memory, seconds: FIXED + compute.max(memory) }
 }

@@ -201,7 +201,8 @@ fn whole(spec: &Spec, problem: &Problem, facts: &OperandFacts) -> (bool, bool) {
         return (false, false);
     }
     let Mnk { m, n, k } = problem.bound();
-    let fits = |extent: usize, bits: usize, bytes: usize| (extent * bits).is_multiple_of(8 * bytes.max(1));
+    // A copy's bits are a power of two, so that what wraps does not matter.
+    let fits = |extent: usize, bits: usize, bytes: usize| extent.wrapping_mul(bits).is_multiple_of(8 * bytes.max(1));
     (
         fits(if matches!(facts.order_a, Order::Row) { k } else { m }, spec.a.bits(), facts.widths.a),
         fits(if matches!(facts.order_b, Order::Row) { n } else { k }, spec.b.bits(), facts.widths.b),

@@ -304,3 +304,14 @@ fn threads_share_a_kernel() -> Result {
         Ok(())
     })
 }
+
+/// Extents that no memory holds are planned without a panic.
+#[test]
+fn extents_beyond_all_memory_are_explained() {
+    let gemm = AnyGemm::new(&GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32), &Device::host()).unwrap();
+    let most = usize::MAX;
+    for (m, n, k) in [(most, 1, 1), (1, most, 1), (1, 1, most), (most, most, most), (0, 5, 7)] {
+        assert!(gemm.explain(&Problem::dense(m, n, k)).is_ok(), "{m} x {n} x {k}");
+    }
+    assert!(gemm.explain(&Problem::batched(4, 4, 4, most)).is_ok());
+}
