@@ -13,6 +13,7 @@ pub mod case;
 pub mod compare;
 pub mod expected;
 pub mod expression;
+pub mod fuzz;
 pub mod library;
 pub mod naive;
 pub mod operand;
