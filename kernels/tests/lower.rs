@@ -173,10 +173,16 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+/// Says what is missing, or fails where nothing may be.
+fn skipped(missing: &str) {
+    assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
+    eprintln!("SKIPPED: {missing}");
+}
+
 macro_rules! need_nvrtc {
     () => {
         if let Err(missing) = nvrtc::version() {
-            eprintln!("SKIPPED: {missing}");
+            skipped(&missing.to_string());
             return;
         }
     };
@@ -215,7 +221,7 @@ fn the_machine_code_holds_what_the_arithmetic_says() {
             let advisories: Vec<_> = nvrtc::advisories(&compiled.log).collect();
             assert!(advisories.is_empty(), "{case:?}: {advisories:?}");
             let Some(counts) = opcodes(&compiled.cubin) else {
-                eprintln!("SKIPPED: WARPWRIGHT_NVDISASM names no nvdisasm");
+                skipped("WARPWRIGHT_NVDISASM names no nvdisasm");
                 continue;
             };
             let count =

@@ -19,7 +19,7 @@ fi
 "$here/gpu-suite" --cases "$here/cases" --out "$out" || status=1
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 for tool in memcheck racecheck; do
-    [ -n "$sanitizer" ] && { "$sanitizer" --tool $tool --error-exitcode 3 "$here/gpu-suite" --cases "$here/cases" --out /tmp --small | tail -n 1 || status=1; }
+    [ -n "$sanitizer" ] && { "$sanitizer" --tool $tool --error-exitcode 3 "$here/gpu-suite" --cases "$here/cases" --out "$(mktemp -d)" --small | tail -n 1 || status=1; }
 done
 "$here/gpu-suite" --bench 15
 exit ${status:-0}

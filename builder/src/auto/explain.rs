@@ -66,6 +66,10 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         plan.swizzle
     );
     let flops = 2.0 * bound.m as f64 * bound.n as f64 * bound.k as f64 * problem.groups() as f64;
+    // The model's rates are a GPU's; on the CPU it only ranks tiles.
+    if device.is_host() {
+        return t;
+    }
     let _ = writeln!(
         t,
         "  predicted  {:.1} us ({:.0} TFLOP/s): {:.1} us of arithmetic, {:.1} us of memory, whichever is longer, and the launch",
@@ -74,7 +78,7 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         compute * 1e6,
         memory * 1e6
     );
-    if let Some(newest) = device.newest_tag().filter(|newest| *newest > s.arch && !device.is_host()) {
+    if let Some(newest) = device.newest_tag().filter(|newest| *newest > s.arch) {
         let _ =
             writeln!(t, "  note       {newest} kernels run here too and may use newer instructions than {}'s", s.arch);
     }
