@@ -150,6 +150,24 @@ impl ComposedLayout {
         Ok(if !self.swizzle.is_identity() && inner > adjacent { adjacent } else { inner })
     }
 
+    /// The contiguous elements that correspond in this and in `b`, never more than the swizzle leaves adjacent.
+    ///
+    /// # Errors
+    /// As [`Layout::max_common_layout`].
+    pub const fn max_common_layout(&self, b: &Layout) -> Result<Layout, LayoutError> {
+        let common = tri!(self.layout.max_common_layout(b));
+        let adjacent = Int::Static(1 << self.swizzle.base);
+        if self.swizzle.is_identity() || adjacent.value() >= common.size().value() {
+            return Ok(common);
+        }
+        common.compose(&tri!(Layout::contiguous(adjacent)))
+    }
+
+    /// The same composed layout with every integer static.
+    pub const fn to_static(&self) -> Self {
+        Self { swizzle: self.swizzle, offset: Int::Static(self.offset.value()), layout: self.layout.to_static() }
+    }
+
     /// Offsets counted in elements `factor` times wider.
     ///
     /// # Errors

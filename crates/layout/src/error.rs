@@ -199,6 +199,15 @@ pub enum LayoutError {
         /// What the atom needs a multiple of.
         atom: Int,
     },
+    /// A picture of more cells than anyone looks at.
+    TooManyCells {
+        /// Rows.
+        rows: i64,
+        /// Columns.
+        columns: i64,
+        /// The most that a picture has.
+        most: i64,
+    },
     /// Text that is not a layout, tuple or integer.
     Parse {
         /// Byte position in the text.
@@ -287,6 +296,10 @@ impl fmt::Display for LayoutError {
             Self::TooFew { what, have, atom } => {
                 write!(f, "the tiled copy has {have} {what}: its atom needs a multiple of {atom}")
             }
+            Self::TooManyCells { rows, columns, most } => write!(
+                f,
+                "a picture of {rows} by {columns} cells is too large: slice or divide the layout until at most {most} are left"
+            ),
             Self::Parse { at, expected } => write!(f, "at byte {at}: expected {expected}"),
         }
     }

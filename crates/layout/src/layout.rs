@@ -202,12 +202,13 @@ impl Layout {
     }
 
     /// The same layout with every integer dynamic.
-    pub fn to_dynamic(&self) -> Self {
-        let d = |t: &IntTuple| {
-            let v: Vec<Int> = t.iter().map(Int::to_dynamic).collect();
-            t.with_leaves(&v)
-        };
-        Self { shape: d(&self.shape), stride: d(&self.stride) }
+    pub const fn to_dynamic(&self) -> Self {
+        Self { shape: self.shape.to_dynamic(), stride: self.stride.to_dynamic() }
+    }
+
+    /// The same layout with every integer static.
+    pub const fn to_static(&self) -> Self {
+        Self { shape: self.shape.to_static(), stride: self.stride.to_static() }
     }
 
     /// All modes at depth 1.

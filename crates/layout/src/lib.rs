@@ -92,6 +92,7 @@ mod layout;
 pub mod lower;
 mod parse;
 mod partition;
+pub mod picture;
 mod product;
 mod recast;
 mod slice;

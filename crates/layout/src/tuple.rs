@@ -145,6 +145,18 @@ impl IntTuple {
         self.dynamic == 0
     }
 
+    /// The same tuple with every integer dynamic.
+    pub const fn to_dynamic(mut self) -> Self {
+        self.dynamic = ((1u64 << self.leaf_count) - 1) as u32;
+        self
+    }
+
+    /// The same tuple with every integer static.
+    pub const fn to_static(mut self) -> Self {
+        self.dynamic = 0;
+        self
+    }
+
     /// Mode `i`; an integer is its own mode 0.
     ///
     /// # Panics
