@@ -1,5 +1,6 @@
 //! What may be typed. Values stay text here: [`crate::request`] says what they mean, with the library's own words.
 
+use crate::commands::layout::args::LayoutArgs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -25,6 +26,8 @@ pub enum Command {
     Emit(EmitArgs),
     /// Multiply and compare every element with an f64 reference; exit code 1 if one is too far off.
     Verify(VerifyArgs),
+    /// Calculate with layouts: evaluate, compose, divide, invert, lower, draw.
+    Layout(LayoutArgs),
 }
 
 /// Of `devices`.

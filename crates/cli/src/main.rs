@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Command::Gemm(args) => commands::gemm::run(&args).map(|()| DONE),
         Command::Plan(args) => commands::plan::run(&args).map(|()| DONE),
         Command::Emit(args) => commands::emit::run(&args).map(|()| DONE),
+        Command::Layout(args) => commands::layout::run(&args).map(|formed| if formed { DONE } else { BAD }),
         Command::Verify(args) => commands::verify::run(&args).map(|holds| if holds { DONE } else { SHORT }),
     };
     ExitCode::from(done.unwrap_or_else(|error| {

@@ -3,6 +3,7 @@
 pub mod devices;
 pub mod emit;
 pub mod gemm;
+pub mod layout;
 pub mod plan;
 pub mod verify;
 

@@ -3,5 +3,6 @@
 
 mod common;
 mod explain;
+mod layout;
 mod products;
 mod wrong_calls;

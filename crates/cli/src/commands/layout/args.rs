@@ -1,0 +1,352 @@
+//! What may be typed behind `warpwright layout`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Of `layout`.
+#[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true,
+    after_help = "Layouts are written as CuTe prints them: (8,4):(4,1), (8,(4,2)), Sw<3,3,3> o 0 o (8,64):(64,1).\n\
+                  Integers with a _ are static, others dynamic; when a call has no _ at all, all are static."
+)]
+pub struct LayoutArgs {
+    /// Answer requests from standard input, one JSON object a line: {"family": "cute_composition", "in": {...}}
+    #[arg(long)]
+    pub batch: bool,
+    #[command(subcommand)]
+    pub operation: Option<Operation>,
+}
+
+/// Layouts, and how they are taken and shown.
+#[derive(Args)]
+pub struct Common {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Integers without _ are dynamic even when no integer of the call has one
+    #[arg(long)]
+    pub dynamic: bool,
+}
+
+/// How the parts of a divide are arranged.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum DivideKind {
+    /// ((tile),(rest)) in each mode
+    Logical,
+    /// ((tiles),(rests))
+    Zipped,
+    /// ((tiles),rest,...)
+    Tiled,
+    /// (tile,...,rest,...)
+    Flat,
+}
+
+/// How the parts of a product are arranged.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ProductKind {
+    /// (block,(repetitions)) in each mode
+    Logical,
+    /// ((blocks),(repetitions))
+    Zipped,
+    /// ((blocks),repetition,...)
+    Tiled,
+    /// (block,...,repetition,...)
+    Flat,
+    /// The block repeated as a block
+    Blocked,
+    /// The block interleaved
+    Raked,
+}
+
+/// One layout.
+#[derive(Args)]
+pub struct One {
+    #[arg(allow_hyphen_values = true)]
+    pub layout: String,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Two layouts.
+#[derive(Args)]
+pub struct Two {
+    #[arg(allow_hyphen_values = true)]
+    pub a: String,
+    #[arg(allow_hyphen_values = true)]
+    pub b: String,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// A layout and an integer.
+#[derive(Args)]
+pub struct Scaled {
+    pub layout: String,
+    /// A positive integer
+    #[arg(allow_hyphen_values = true)]
+    pub n: i64,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// A tiled copy or a tiled MMA.
+#[derive(Args, Default)]
+pub struct Tiled {
+    /// A copy atom by its CUTLASS name, as in UniversalCopy<uint128_t> or SM75_U32x4_LDSM_N
+    #[arg(long, value_name = "ATOM")]
+    pub copy: Option<String>,
+    /// An MMA atom by its CUTLASS name, as in SM80_16x8x16_F32F16F16F32_TN
+    #[arg(long, value_name = "ATOM")]
+    pub mma: Option<String>,
+    /// Bits of an element that is copied
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub bits: u32,
+    /// Threads of the copy over (m,n)
+    #[arg(long, value_name = "LAYOUT")]
+    pub threads: Option<String>,
+    /// Values of each thread over (m,n)
+    #[arg(long, value_name = "LAYOUT")]
+    pub values: Option<String>,
+    /// Atoms of the MMA over (m,n,k)
+    #[arg(long, value_name = "LAYOUT")]
+    pub atoms: Option<String>,
+    /// Permutations of the MMA's m, n and k, as in (32,_,16)
+    #[arg(long, value_name = "TILER")]
+    pub permute: Option<String>,
+    /// Which matrix of the MMA: a, b or c
+    #[arg(long, value_name = "A|B|C")]
+    pub operand: Option<String>,
+    /// Which side of the copy: source or destination
+    #[arg(long, value_name = "SIDE", default_value = "source")]
+    pub side: String,
+}
+
+/// An operation.
+#[derive(Subcommand)]
+pub enum Operation {
+    /// Offsets of coordinates: integers, or tuples nested as the shape is
+    Eval {
+        layout: String,
+        #[arg(required = true, allow_hyphen_values = true)]
+        coordinates: Vec<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Coordinates of linear indices
+    Coordinate {
+        layout: String,
+        #[arg(required = true, allow_hyphen_values = true)]
+        indices: Vec<i64>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Size, cosize, rank and depth
+    Info(One),
+    /// What a coordinate with _ keeps, and its offset
+    Slice(Two),
+    /// Fewer modes, the same function
+    Coalesce {
+        layout: String,
+        /// Coalesce at each integer of this tuple
+        #[arg(long, value_name = "TUPLE")]
+        profile: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Coalesced, without modes of stride 0
+    Filter(One),
+    /// All modes at depth 1
+    Flatten(One),
+    /// Modes FROM..TO gathered into one
+    Group {
+        layout: String,
+        from: usize,
+        to: usize,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// A after B; B may be a tiler, as in (16,_), to compose by mode
+    Compose(Two),
+    /// What a layout leaves out
+    Complement {
+        layout: String,
+        /// How much is to be filled: an integer or a shape. Default: the layout's cosize
+        cotarget: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The layout R with A(R(i)) = i
+    RightInverse(One),
+    /// The layout L with L(A(i)) = i
+    LeftInverse(One),
+    /// Split into tiles and the rest
+    Divide {
+        #[arg(long, value_enum, default_value = "logical")]
+        kind: DivideKind,
+        layout: String,
+        /// A layout, or a tiler for each mode, as in (16,_)
+        tiler: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Repeat a block over a tiler
+    Product {
+        #[arg(long, value_enum, default_value = "logical")]
+        kind: ProductKind,
+        block: String,
+        tiler: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Repeat a block as a block
+    BlockedProduct(Two),
+    /// Repeat a block interleaved
+    RakedProduct(Two),
+    /// Repeat a block until it has a shape
+    TileToShape {
+        block: String,
+        shape: String,
+        /// Which mode is repeated first, smaller first. Default: from the left
+        #[arg(long, value_name = "TUPLE")]
+        order: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The compact layout of a shape, smaller orders contiguous first
+    Ordered {
+        shape: String,
+        /// Default: from the left
+        order: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// A compact layout with the same order of strides
+    Like(One),
+    /// A compact layout for registers
+    FragmentLike(One),
+    /// In elements N times wider
+    Upcast(Scaled),
+    /// In elements N times narrower
+    Downcast(Scaled),
+    /// From elements of OLD bits to elements of NEW bits
+    Recast {
+        layout: String,
+        old: i64,
+        new: i64,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The contiguous elements that correspond in both
+    MaxCommon {
+        #[command(flatten)]
+        two: Two,
+        /// Their number alone
+        #[arg(long)]
+        vector: bool,
+    },
+    /// The largest factor by which it can be upcast
+    MaxAlignment(One),
+    /// The coordinates that go to 0
+    Nullspace(One),
+    /// The tile at a tile coordinate, and its offset
+    LocalTile {
+        layout: String,
+        tiler: String,
+        coordinate: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// What one thread takes when threads take elements in turn
+    LocalPartition {
+        layout: String,
+        threads: String,
+        thread: i64,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The atom of shared-memory tiles: (mn,k) to offset
+    SmemAtom {
+        /// Which index is contiguous: K or MN
+        #[arg(long, default_value = "K")]
+        major: String,
+        /// INTER, SW32, SW64, SW128 or SW128_32B
+        #[arg(long, default_value = "SW128")]
+        swizzle: String,
+        /// Bits of an element
+        #[arg(long, default_value_t = 16)]
+        bits: u32,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Wavefronts of a warp's access to shared memory
+    Conflicts {
+        layout: String,
+        /// Lane to linear coordinate of its first element
+        access: String,
+        /// Bits of an element
+        #[arg(long, default_value_t = 16)]
+        bits: u32,
+        /// Bytes of a lane
+        #[arg(long, default_value_t = 16)]
+        bytes: u32,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The CUDA C++ index function of a layout
+    Lower {
+        layout: String,
+        /// Its name
+        #[arg(long, default_value = "index")]
+        name: String,
+        /// Names of its coordinates: one, one a mode, or one an integer. Default: c0,c1,... one a mode
+        #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+        arguments: Vec<String>,
+        /// 64-bit arithmetic
+        #[arg(long)]
+        wide: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// (thread,value) to column-major index in the tile of a tiled copy or MMA
+    Tv {
+        #[command(flatten)]
+        tiled: Tiled,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The part of a matrix that one thread copies or holds, and its offset
+    Partition {
+        matrix: String,
+        thread: i64,
+        #[command(flatten)]
+        tiled: Tiled,
+        /// Keep the values of one atom in a mode of their own, as CuTe does
+        #[arg(long)]
+        nested: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// A picture of a layout, a swizzle, a tiled copy or an MMA
+    Print {
+        /// A layout or a swizzle; leave it out with --copy or --mma
+        what: Option<String>,
+        /// The layout takes (thread,value) into a tile of this shape
+        #[arg(long, value_name = "SHAPE")]
+        tile: Option<String>,
+        #[command(flatten)]
+        tiled: Tiled,
+        /// As a LaTeX document
+        #[arg(long, conflicts_with = "svg")]
+        latex: bool,
+        /// As an SVG file
+        #[arg(long)]
+        svg: bool,
+        /// Write it here instead of to standard output
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        common: Common,
+    },
+}

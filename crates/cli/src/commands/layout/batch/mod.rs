@@ -1,0 +1,140 @@
+//! Batch mode: a request a line, an answer a line.
+//!
+//! A request is `{"family": "cute_composition", "in": {…}}` with the families and inputs of the oracle; the answer is
+//! `{"ok": …}` in the form of the oracle's `out`, or `{"error": "…"}`. Where the oracle chose points or threads at random,
+//! `in` may name them (`points`, `beyond`, `threads`); without that, all threads and a fixed choice of points are given.
+
+mod algebra;
+mod atoms;
+#[cfg(test)]
+mod oracle;
+mod read;
+
+pub use atoms::permuted;
+
+use super::json::Json;
+use rayon::prelude::*;
+use read::{BatchError, Input};
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::{self, BufRead, ErrorKind, Write};
+
+#[derive(Deserialize)]
+struct Request {
+    family: String,
+    #[serde(rename = "in")]
+    input: Value,
+}
+
+/// Answers the lines of `input` in order, as soon as they are there; whether every line was a request.
+///
+/// # Errors
+/// Those of reading and writing. A reader that has seen enough is none.
+pub fn run(mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> {
+    let (mut well_formed, mut rest) = (true, Vec::new());
+    loop {
+        // Whatever has arrived is answered before more is waited for, so that two programs can talk line by line.
+        let arrived = match input.fill_buf() {
+            Ok(arrived) => arrived,
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        let (count, last) = (arrived.len(), arrived.is_empty());
+        rest.extend_from_slice(arrived);
+        input.consume(count);
+        let whole = if last { rest.len() } else { rest.iter().rposition(|c| *c == b'\n').map_or(0, |at| at + 1) };
+        let lines: Vec<&[u8]> = rest[..whole].split(|c| *c == b'\n').filter(|l| !l.trim_ascii().is_empty()).collect();
+        let answers: Vec<(Vec<u8>, bool)> = lines.par_chunks(64).map(answers).collect();
+        for (text, formed) in answers {
+            well_formed &= formed;
+            match output.write_all(&text) {
+                Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(well_formed),
+                done => done?,
+            }
+        }
+        match output.flush() {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(well_formed),
+            done => done?,
+        }
+        rest.drain(..whole);
+        if last {
+            return Ok(well_formed);
+        }
+    }
+}
+
+fn answers(lines: &[&[u8]]) -> (Vec<u8>, bool) {
+    let (mut json, mut formed) = (Json::default(), true);
+    for line in lines {
+        formed &= answer(line, &mut json);
+        json.raw("\n");
+    }
+    (json.0, formed)
+}
+
+/// Writes the answer to one request; whether it was one.
+fn answer(line: &[u8], json: &mut Json) -> bool {
+    let start = json.0.len();
+    json.raw("{\"ok\":");
+    let done = serde_json::from_slice(line)
+        .map_err(|e| BatchError::Json(e.to_string()))
+        .and_then(|Request { family, input }| ok(&family, &input, json));
+    if let Err(error) = &done {
+        json.0.truncate(start);
+        json.raw("{\"error\":").string(&error.to_string());
+    }
+    json.raw("}");
+    !done.is_err_and(|error| error.is_malformed())
+}
+
+/// Writes the result of a family.
+fn ok(family: &str, input: &Value, json: &mut Json) -> Result<(), BatchError> {
+    let f = family.strip_prefix("cute_").and_then(|name| algebra::of(name).or_else(|| atoms::of(name)));
+    f.ok_or_else(|| BatchError::Family(family.to_owned()))?(Input(input), json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(lines: &str) -> (String, bool) {
+        let mut output = Vec::new();
+        let formed = run(lines.as_bytes(), &mut output).unwrap();
+        (String::from_utf8(output).unwrap(), formed)
+    }
+
+    #[test]
+    fn one_answer_a_line() {
+        let composition = r#"{"family":"cute_composition","in":{"a":{"shape":[6,2],"stride":[8,2]},"b":{"shape":[4,3],"stride":[3,1]}}}"#;
+        let (text, formed) = ask(&format!("{composition}\n\n{composition}"));
+        let expected = r#"{"ok":{"shape":[[2,2],3],"stride":[[24,2],8],"size":12,"cosize":43,"table":[0,24,2,26,8,32,10,34,16,40,18,42]}}"#;
+        assert_eq!((text.as_str(), formed), (format!("{expected}\n{expected}\n").as_str(), true));
+    }
+
+    #[test]
+    fn what_is_refused_and_what_is_no_request() {
+        let refused =
+            r#"{"family":"cute_composition","in":{"a":{"shape":[6,2],"stride":[8,2]},"b":{"shape":[4],"stride":[5]}}}"#;
+        let (text, formed) = ask(refused);
+        assert!(text.starts_with("{\"error\":\"composition: shape divisibility") && formed, "{text}");
+        for (line, words) in [
+            ("nonsense", "not a JSON object"),
+            ("[]", "not a JSON object"),
+            (r#"{"family":"cute_nothing","in":{}}"#, "`cute_nothing` is not a family"),
+            (r#"{"family":"cute_coalesce","in":{}}"#, "`in.layout` is missing, but must be a layout"),
+            (r#"{"family":"cute_coalesce","in":{"layout":{"shape":[2,"x"],"stride":[1,2]}}}"#, "must be an integer"),
+            (r#"{"family":"cute_swizzle","in":{"bits":1,"base":99999999999,"shift":2}}"#, "an integer of 32 bits"),
+        ] {
+            let (text, formed) = ask(line);
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            assert!(answer["error"].as_str().unwrap().contains(words) && !formed, "{line}: {text}");
+        }
+        // Neither deep nor long input is a danger.
+        let deep = format!(r#"{{"family":"cute_coalesce","in":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
+        let long = format!(
+            r#"{{"family":"cute_logical_divide","in":{{"a":{{"shape":4,"stride":1}},"tiler":[{}1]}}}}"#,
+            "1,".repeat(100_000)
+        );
+        assert!(ask(&deep).0.contains("error") && ask(&long).0.contains("error"));
+    }
+}

@@ -1,0 +1,183 @@
+//! `warpwright layout`.
+
+use crate::common::Folder;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+fn says(line: &str) -> String {
+    Folder::new().ok(&format!("layout {line}")).stdout.trim_end().to_owned()
+}
+
+/// Each operation on an example whose result can be seen by hand.
+#[test]
+fn every_operation_has_a_name() {
+    for (line, expected) in [
+        ("eval (8,4):(4,1) 5", "20"),
+        ("eval (8,(4,2)):(4,(1,32)) (1,(2,1)) (1,6) 7", "38\n38\n28"),
+        ("eval 'Sw<2,0,2> o 0 o (4,4):(4,1)' (1,0)", "5"),
+        ("coordinate (8,(4,2)) 41", "(1,(1,1))"),
+        ("info (8,4):(4,1)", "(_8,_4):(_4,_1)\nsize   32\ncosize 32\nrank   2\ndepth  1"),
+        ("slice (8,4):(4,1) (2,_)", "+8 o (_4):(_1)"),
+        ("coalesce (2,(1,6)):(1,(6,2))", "_12:_1"),
+        ("coalesce --profile (1,1) (2,(1,6)):(1,(6,2))", "(_2,_6):(_1,_2)"),
+        ("filter (2,4):(0,1)", "_4:_1"),
+        ("flatten (2,(1,6)):(1,(6,2))", "(_2,_1,_6):(_1,_6,_2)"),
+        ("group (2,3,4) 1 3", "(_2,(_3,_4)):(_1,(_2,_6))"),
+        ("compose (6,2):(8,2) (4,3):(3,1)", "((_2,_2),_3):((_24,_2),_8)"),
+        ("compose (12,(4,8)):(59,(13,1)) (3:4,8:2)", "(_3,(_2,_4)):(_236,(_26,_1))"),
+        ("compose Sw<3,3,3> (8,64):(64,1)", "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)"),
+        ("complement 4:2 24", "(_2,_3):(_1,_8)"),
+        ("complement 4:2", "_2:_1"),
+        ("right-inverse (4,8):(8,1)", "(_8,_4):(_4,_1)"),
+        ("left-inverse (4,8):(8,1)", "(_8,_4):(_4,_1)"),
+        ("divide (4,2,3):(2,1,8) 4:2", "((_2,_2),(_2,_3)):((_4,_1),(_2,_8))"),
+        ("divide --kind zipped (256,128):(128,1) (16,16)", "((_16,_16),(_16,_8)):((_128,_1),(_2048,_16))"),
+        ("divide --kind tiled (256,128):(128,1) (16,128)", "((_16,_128),_16,_1):((_128,_1),_2048,_0)"),
+        ("divide --kind flat (256,128):(128,1) (16,16)", "(_16,_16,_16,_8):(_128,_1,_2048,_16)"),
+        ("product (2,2):(4,1) 6:1", "((_2,_2),(_2,_3)):((_4,_1),(_2,_8))"),
+        ("product --kind blocked (2,5):(5,1) (3,4):(1,3)", "((_2,_3),(_5,_4)):((_5,_10),(_1,_30))"),
+        ("blocked-product (2,5):(5,1) (3,4):(1,3)", "((_2,_3),(_5,_4)):((_5,_10),(_1,_30))"),
+        ("raked-product (2,5):(5,1) (3,4):(1,3)", "((_3,_2),(_4,_5)):((_10,_5),(_30,_1))"),
+        ("tile-to-shape (8,8):(8,1) (16,32)", "((_8,_2),(_8,_4)):((_8,_64),(_1,_128))"),
+        ("ordered (16,2,4) (2,0,1)", "(_16,_2,_4):(_8,_1,_2)"),
+        ("like (4,8):(64,2)", "(_4,_8):(_8,_1)"),
+        ("upcast (4,8):(1,4) 4", "(_1,_8):(_1,_1)"),
+        ("downcast (4,8):(1,4) 2", "(_8,_8):(_1,_8)"),
+        ("recast (32,8):(1,32) 16 8", "(_64,_8):(_1,_64)"),
+        ("max-common (4,2):(1,4) 8:1", "_8:_1"),
+        ("max-common --vector (4,2):(1,4) (4,2):(1,8)", "4"),
+        ("max-alignment (8,8):(8,1)", "64"),
+        ("nullspace (4,2):(0,1)", "_4:_1"),
+        ("local-tile (256,128):(128,1) (16,16) (3,2)", "+6176 o (_16,_16):(_128,_1)"),
+        ("local-partition (128,128) (16,16) 17", "+129 o (_8,_8):(_16,_2048)"),
+        ("smem-atom --major MN --bits 8", "Sw<3,4,3> o _0 o (_128,_8):(_1,_128)"),
+        ("conflicts (8,64):(64,1) 8:1", "8"),
+        ("conflicts 'Sw<3,3,3> o 0 o (8,64):(64,1)' 8:1", "1"),
+        (
+            "lower --name smem_a --arguments mn,k 'Sw<3,3,3> o 0 o (8,64):(64,1)'",
+            "static __device__ __forceinline__ unsigned smem_a(unsigned mn, unsigned k) {\n    \
+             const unsigned x = ((mn << 6) + k);\n    return (x ^ ((x & 448u) >> 3));\n}",
+        ),
+        (
+            "partition --copy UniversalCopy<uint128_t> --threads (32,8) --values (4,1) (128,64) 65",
+            "+260 o (_4,_1,_8):(_1,_0,_1024)",
+        ),
+        (
+            "tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c",
+            "((_4,_8),((_2,_2),(_1,_1))):((_32,_1),((_16,_8),(_0,_0)))",
+        ),
+    ] {
+        assert_eq!(says(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn static_and_dynamic_integers() {
+    // CuTe's notation as soon as one integer is marked, everything static otherwise.
+    assert_eq!(
+        says("divide --kind zipped (_256,128):(_128,_1) (_16,_16)"),
+        "((_16,_16),(_16,8)):((_128,_1),(_2048,_16))"
+    );
+    assert_eq!(says("compose --dynamic 8:2 4:2"), "4:4");
+    assert_eq!(
+        says("lower --dynamic (8,4):(4,1)"),
+        "static __device__ __forceinline__ unsigned index(unsigned c0, unsigned c1, unsigned d0, unsigned d1) {\n    \
+         return ((c0 * d0) + (c1 * d1));\n}"
+    );
+}
+
+#[test]
+fn json_is_in_the_form_of_batches() {
+    let outcome = Folder::new().ok("layout compose --json (6,2):(8,2) (4,3):(3,1)").json();
+    assert_eq!(outcome["shape"], serde_json::json!([[2, 2], 3]));
+    assert_eq!(outcome["table"], serde_json::json!([0, 24, 2, 26, 8, 32, 10, 34, 16, 40, 18, 42]));
+    assert_eq!(Folder::new().ok("layout eval --json (8,4):(4,1) 5").json()["int"], 20);
+}
+
+#[test]
+fn pictures() {
+    let text = says("print (4,2):(1,4)");
+    assert!(text.ends_with(" 3  | 3 | 7 |\n    +---+---+"), "{text}");
+    let swizzle = says("print Sw<1,4,1>");
+    assert!(swizzle.contains(" 1  | 3 | 2 |"), "{swizzle}");
+    let latex = says("print --latex --mma SM80_16x8x8_F32F16F16F32_TN");
+    assert!(
+        latex.contains(r"\node[fill={rgb,255:red,175;green,255;blue,175}] at (11,13) {\shortstack{T1 \\ V0}};"),
+        "{latex}"
+    );
+    assert_eq!(latex.matches(r"\shortstack").count(), 16 * 8 + 16 * 8 + 8 * 8);
+    let folder = Folder::new();
+    let outcome =
+        folder.ok("layout print --svg --copy UniversalCopy<uint128_t> --threads (32,8) --values (4,1) --out copy.svg");
+    assert_eq!(outcome.stdout, "");
+    let svg = std::fs::read_to_string(folder.path("copy.svg")).unwrap();
+    assert_eq!((svg.matches("<rect").count(), svg.matches(">T65<").count()), (1 + 2 * 128 * 8, 8));
+    let tv = says("print --tile (8,4) ((4,2),4):((8,1),2)");
+    assert!(tv.contains("T0V0"), "{tv}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    for (line, words) in [
+        ("eval (8,4):(4,x) 5", "not a layout, at column 10: expected an integer or `(`\n  (8,4):(4,x)\n           ^"),
+        ("compose (6,2):(8,2) (4;3):(3,1)", "not a layout or a tiler, at column 3: expected `,` or `)`"),
+        ("compose (6,2):(8,2) 4:5", "shape divisibility"),
+        ("divide (8,8) (_,_,4)", "3 modes were given for a layout of rank 2"),
+        ("complement --dynamic (4,2):(2,1)", "is dynamic: make it static"),
+        ("coalesce (0,2)", "mode 0 has extent 0"),
+        ("flatten Sw<1,1,1>", "expected `o`"),
+        ("filter 'Sw<1,1,1> o 0 o 8'", "filter is defined on plain layouts"),
+        ("print (1024,1024)", "too large"),
+        ("print --mma SM80_NOTHING", "the CUTLASS name of an MMA atom"),
+        ("tv --mma SM80_16x8x8_F32F16F16F32_TN", "give --operand a, b or c"),
+        ("partition --copy DefaultCopy (8,8) 0", "--threads and --values"),
+        ("partition --copy DefaultCopy --threads (2,2) --values 1 (8,8) 4", "`4` is not one of its threads"),
+        ("lower --name 1x 8", "`1x` is not a C++ identifier"),
+        ("nonsense 8", "unrecognized subcommand"),
+    ] {
+        let outcome = Folder::new().run(&format!("layout {line}"));
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{line}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(words), "{line}: {}", outcome.stderr);
+    }
+}
+
+fn batch(lines: &[u8]) -> (String, Option<i32>) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .args(["layout", "--batch"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let lines = lines.to_vec();
+    let writer = std::thread::spawn(move || input.write_all(&lines));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status.code())
+}
+
+#[test]
+fn a_batch_answers_line_by_line() {
+    let good = r#"{"family":"cute_max_alignment","in":{"layout":{"shape":[8,8],"stride":[8,1]}}}"#;
+    let refused = r#"{"family":"cute_upcast","in":{"layout":{"shape":4,"stride":3},"n":2}}"#;
+    let (text, code) = batch(format!("{good}\n{refused}\n{good}").as_bytes());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines[0], lines[2], code), (r#"{"ok":{"int":64}}"#, r#"{"ok":{"int":64}}"#, Some(0)));
+    assert!(lines[1].starts_with(r#"{"error":"upcast: "#), "{}", lines[1]);
+    // What is no request is answered too, and told by the exit code.
+    let (text, code) = batch(b"{}\n");
+    assert!(text.starts_with(r#"{"error":"not a JSON object"#) && code == Some(2), "{text}");
+}
+
+/// The command of a build without optimisation is already fast enough for this bound, which is a tenth of the goal's.
+#[test]
+fn a_batch_is_fast() {
+    let line =
+        r#"{"family":"cute_composition","in":{"a":{"shape":[6,2],"stride":[8,2]},"b":{"shape":[4,3],"stride":[3,1]}}}"#;
+    let lines = format!("{line}\n").repeat(20_000);
+    let start = Instant::now();
+    let (text, _) = batch(lines.as_bytes());
+    assert_eq!(text.lines().count(), 20_000);
+    assert!(start.elapsed().as_secs_f64() < 4.0, "{:?}", start.elapsed());
+}
