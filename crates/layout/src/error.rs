@@ -199,6 +199,18 @@ pub enum LayoutError {
         /// What the atom needs a multiple of.
         atom: Int,
     },
+    /// An address that is none of the data's.
+    Outside {
+        /// The address.
+        offset: i64,
+    },
+    /// A global layout, shared layout and box that TMA cannot copy.
+    Tma {
+        /// What does not fit.
+        what: &'static str,
+        /// The value.
+        value: i64,
+    },
     /// A picture of more cells than anyone looks at.
     TooManyCells {
         /// Rows.
@@ -296,6 +308,10 @@ impl fmt::Display for LayoutError {
             Self::TooFew { what, have, atom } => {
                 write!(f, "the tiled copy has {have} {what}: its atom needs a multiple of {atom}")
             }
+            Self::Outside { offset } => {
+                write!(f, "the threads reach address {offset}, where the data has no element: cover the data and no more")
+            }
+            Self::Tma { what, value } => write!(f, "TMA: {what}, but it is {value}"),
             Self::TooManyCells { rows, columns, most } => write!(
                 f,
                 "a picture of {rows} by {columns} cells is too large: slice or divide the layout until at most {most} are left"

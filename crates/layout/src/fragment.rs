@@ -107,6 +107,11 @@ impl<T, N: ArrayLength> Fragment<T, N> {
         &self.values
     }
 
+    /// The values in the layout's order, to be written.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
     fn places(tv: &Layout, thread: i64, len: usize) -> Result<GenericArray<usize, N>, FragmentError> {
         let given = if tv.rank() == 2 { tv.mode(1).size().value() } else { 0 };
         if given != N::I64 {

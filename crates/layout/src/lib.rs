@@ -98,6 +98,7 @@ mod recast;
 mod slice;
 pub mod smem;
 mod swizzle;
+pub mod tensor;
 mod tile;
 mod tiled_copy;
 mod tiled_mma;

@@ -21,7 +21,8 @@ pub struct TiledCopy {
     dst: Layout,
     reference: Layout,
     tv: Layout,
-    tiler: IntTuple,
+    /// Mode `i` is the tile of the data's mode `i`.
+    tiler: Layout,
 }
 
 /// The two sides of a copy.
@@ -59,6 +60,26 @@ impl TiledCopy {
     /// [`LayoutError::TooFew`] when threads or values are no multiple of the atom's; [`LayoutError::Rank`] when `tv` is not
     /// of rank 2.
     pub const fn from_tv(atom: CopyAtom, element_bits: u32, tv: Layout, tiler: IntTuple) -> Result<Self, LayoutError> {
+        let tiler = tiler.product_each();
+        let (mut strides, mut i) = ([Int::ZERO; IntTuple::MAX_LEAVES], 0);
+        while i < tiler.leaves() {
+            strides[i] = if tiler.get(i).is(1) { Int::ZERO } else { Int::ONE };
+            i += 1;
+        }
+        Self::from_tv_tiled(atom, element_bits, tv, tri!(Layout::new(tiler, tiler.with_leaves(&strides))))
+    }
+
+    /// From a layout (thread, value) → column-major index in a tile whose mode `i` takes the elements of the data's mode
+    /// `i` that `tiler`'s mode `i` names.
+    ///
+    /// # Errors
+    /// As [`from_tv`](Self::from_tv).
+    pub const fn from_tv_tiled(
+        atom: CopyAtom,
+        element_bits: u32,
+        tv: Layout,
+        tiler: Layout,
+    ) -> Result<Self, LayoutError> {
         let src = tri!(atom.src.recast(1, element_bits as i64));
         let dst = tri!(atom.dst.recast(1, element_bits as i64));
         let reference = tri!(atom.reference.recast(1, element_bits as i64));
@@ -96,8 +117,78 @@ impl TiledCopy {
         Self::from_tv(atom, element_bits, tri!(mma.tv(operand)), tiler)
     }
 
+    /// The copy in which threads move what `atom_tv`, (thread, value) → address, says, of data that lies at the addresses
+    /// of `data`: CuTe's `make_cotiled_copy`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Outside`] when `atom_tv` reaches an address that is none of the data's, and those of
+    /// [`Layout::left_inverse`] and [`from_tv`](Self::from_tv).
+    pub const fn cotiled(
+        atom: CopyAtom,
+        element_bits: u32,
+        atom_tv: &Layout,
+        data: &Layout,
+    ) -> Result<Self, LayoutError> {
+        // Addresses beyond the data come back to coordinate 0, where the check finds them.
+        let inverse = tri!(Layout::concat(&[tri!(data.left_inverse()), Layout::UNIT]));
+        let tv = tri!(inverse.compose(atom_tv));
+        let (mut i, size) = (0, tv.size().value());
+        while i < size {
+            if data.eval(tv.eval(i)) != atom_tv.eval(i) {
+                return Err(LayoutError::Outside { offset: atom_tv.eval(i) });
+            }
+            i += 1;
+        }
+        Self::of_active(atom, element_bits, &tv, data.shape.product_each())
+    }
+
+    /// The copy of one atom's worth of values of each accumulator: the first values that a thread of `mma` holds of C, and
+    /// of the tile the rows and columns that these are in. CuTe's `make_tiled_copy_C_atom`.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooFew`] when a thread holds fewer values than the atom moves, and those of
+    /// [`from_tv`](Self::from_tv).
+    pub const fn for_mma_c_atom(atom: CopyAtom, element_bits: u32, mma: &TiledMma) -> Result<Self, LayoutError> {
+        let tv = tri!(mma.tv(Operand::C));
+        let values = tri!(atom.src.recast(1, element_bits as i64)).mode(1).size();
+        let (have, threads) = (tv.mode(1).size(), tv.mode(0).size());
+        if values.value() > have.value() {
+            return Err(LayoutError::TooFew { what: "values", have, atom: values });
+        }
+        let tv = tri!(tv.with_shape(tri!(IntTuple::flat(&[threads, values]))));
+        let [m, n, _] = mma.tile_mnk();
+        Self::of_active(atom, element_bits, &tv, tri!(IntTuple::flat(&[Int::Static(m), Int::Static(n)])))
+    }
+
+    /// From (thread, value) → column-major index in `shape`, of which the tile keeps what is reached.
+    const fn of_active(atom: CopyAtom, element_bits: u32, tv: &Layout, shape: IntTuple) -> Result<Self, LayoutError> {
+        let rank = shape.leaves();
+        let mut tiles = [Layout::UNIT; IntTuple::MAX_LEAVES];
+        let mut i = 0;
+        while i < rank {
+            tiles[i] = tri!(tri!(tv.coordinate(&shape, i)).filter());
+            i += 1;
+        }
+        let mut by_mode = [Tiler::Keep; IntTuple::MAX_LEAVES];
+        i = 0;
+        while i < rank {
+            by_mode[i] = Tiler::Layout(&tiles[i]);
+            i += 1;
+        }
+        // Tile coordinate → index in `shape`, whose inverse takes what is reached back into the tile.
+        let whole = tri!(Layout::column_major(shape));
+        let reached = tri!(whole.compose_by(&Tiler::ByMode(by_mode.split_at(rank).0)));
+        let tv = tri!(tri!(reached.left_inverse()).compose(tv));
+        Self::from_tv_tiled(atom, element_bits, tv, tri!(Layout::concat(tiles.split_at(rank).0)))
+    }
+
     /// The extents of the tile.
     pub const fn tiler(&self) -> IntTuple {
+        self.tiler.shape.product_each()
+    }
+
+    /// The tile of each mode of the data, as a layout into that mode: `n:1` for `n` neighbours.
+    pub const fn tiler_by_mode(&self) -> Layout {
         self.tiler
     }
 
@@ -137,7 +228,7 @@ impl TiledCopy {
     /// # Errors
     /// Those of the divides when the atom does not fit the tile.
     pub const fn tv(&self, side: Side) -> Result<Layout, LayoutError> {
-        let shape = tri!(IntTuple::tuple(&[self.tiler, IntTuple::int(1)]));
+        let shape = tri!(IntTuple::tuple(&[self.tiler(), IntTuple::int(1)]));
         let tv = tri!(self.tile_to_thrfrg(&tri!(Layout::column_major(shape)), side));
         Ok(tri!(tv.slice(&Coord::ByMode(&[Coord::All, Coord::All, Coord::At(0)]))).0)
     }
@@ -148,7 +239,7 @@ impl TiledCopy {
     /// As [`tv`](Self::tv) and [`Layout::coordinate`].
     pub const fn src_coordinates(&self) -> Result<[Layout; 2], LayoutError> {
         let tv = tri!(self.tv(Side::Source));
-        Ok([tri!(tv.coordinate(&self.tiler, 0)), tri!(tv.coordinate(&self.tiler, 1))])
+        Ok([tri!(tv.coordinate(&self.tiler(), 0)), tri!(tv.coordinate(&self.tiler(), 1))])
     }
 
     /// (thread, value) → coordinate in the tile on the destination side, one layout for each of its two axes.
@@ -157,7 +248,7 @@ impl TiledCopy {
     /// As [`tv`](Self::tv) and [`Layout::coordinate`].
     pub const fn dst_coordinates(&self) -> Result<[Layout; 2], LayoutError> {
         let tv = tri!(self.tv(Side::Destination));
-        Ok([tri!(tv.coordinate(&self.tiler, 0)), tri!(tv.coordinate(&self.tiler, 1))])
+        Ok([tri!(tv.coordinate(&self.tiler(), 0)), tri!(tv.coordinate(&self.tiler(), 1))])
     }
 
     /// The part of `data` that thread `thread` copies on one side, (value, rest…), and its offset: CuTe's `partition_S`
@@ -166,10 +257,16 @@ impl TiledCopy {
     /// # Errors
     /// [`LayoutError::TooManyModes`] when `data` has fewer modes than the tiler, and those of the divides.
     pub const fn partition(&self, side: Side, data: &Layout, thread: i64) -> Result<(Layout, i64), LayoutError> {
-        let mut modes = [Tiler::Keep; IntTuple::MAX_LEAVES];
-        let (mut i, rank) = (0, self.tiler.leaves());
+        let mut tiles = [Layout::UNIT; IntTuple::MAX_LEAVES];
+        let (mut i, rank) = (0, self.tiler.rank());
         while i < rank {
-            modes[i] = Tiler::Size(self.tiler.get(i));
+            tiles[i] = self.tiler.mode(i);
+            i += 1;
+        }
+        let mut modes = [Tiler::Keep; IntTuple::MAX_LEAVES];
+        i = 0;
+        while i < rank {
+            modes[i] = Tiler::Layout(&tiles[i]);
             i += 1;
         }
         let tiles = tri!(data.zipped_divide(&Tiler::ByMode(modes.split_at(rank).0)));
@@ -188,7 +285,7 @@ impl TiledCopy {
     pub const fn retile(&self, fragment: &Layout) -> Result<Layout, LayoutError> {
         let values = fragment.mode(0).size();
         // (m, n) → which vector of `values` elements of the thread it is.
-        let owner = tri!(tri!(self.tv.right_inverse()).with_shape(self.tiler));
+        let owner = tri!(tri!(self.tv.right_inverse()).with_shape(self.tiler()));
         let vectors = tri!(owner.upcast(self.threads().saturating_mul(values.value())));
         let vector = tri!(Layout::contiguous(values));
         let order = tri!(vector.logical_product(&Tiler::Layout(&tri!(vectors.right_inverse()))));
