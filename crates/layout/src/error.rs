@@ -309,7 +309,10 @@ impl fmt::Display for LayoutError {
                 write!(f, "the tiled copy has {have} {what}: its atom needs a multiple of {atom}")
             }
             Self::Outside { offset } => {
-                write!(f, "the threads reach address {offset}, where the data has no element: cover the data and no more")
+                write!(
+                    f,
+                    "the threads reach address {offset}, where the data has no element: cover the data and no more"
+                )
             }
             Self::Tma { what, value } => write!(f, "TMA: {what}, but it is {value}"),
             Self::TooManyCells { rows, columns, most } => write!(

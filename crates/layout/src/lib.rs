@@ -103,6 +103,7 @@ mod tile;
 mod tiled_copy;
 mod tiled_mma;
 mod tiler;
+pub mod tma;
 mod tuple;
 
 pub use composed::ComposedLayout;

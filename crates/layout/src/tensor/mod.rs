@@ -86,7 +86,10 @@ impl fmt::Display for TensorError {
         match self {
             Self::Layout(error) => error.fmt(f),
             Self::Bounds { offset, len } => {
-                write!(f, "the tensor reaches offset {offset}, but has {len} elements: give more, or predicate the access")
+                write!(
+                    f,
+                    "the tensor reaches offset {offset}, but has {len} elements: give more, or predicate the access"
+                )
             }
             Self::Sizes { operation, left, right } => {
                 write!(f, "{operation}: tensors of {left} and {right} elements: they must have equally many")

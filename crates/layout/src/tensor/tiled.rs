@@ -105,8 +105,7 @@ impl TiledMma {
         let atoms = [1, 2, 3].map(|mode| vmnk.mode(mode).size().value());
         for index in 0..atoms.iter().product() {
             let (am, an, ak) = (index % atoms[0], index / atoms[0] % atoms[1], index / (atoms[0] * atoms[1]));
-            let threads: Vec<i64> =
-                (0..vmnk.mode(0).size().value()).map(|v| vmnk.eval_at(&[v, am, an, ak])).collect();
+            let threads: Vec<i64> = (0..vmnk.mode(0).size().value()).map(|v| vmnk.eval_at(&[v, am, an, ak])).collect();
             let given = a.len().min(b.len()).min(c.len());
             if let Some(&thread) = threads.iter().find(|&&thread| thread >= given as i64) {
                 return Err(TensorError::Threads { thread, given });
@@ -144,9 +143,8 @@ impl TiledMma {
             let mut ct: Vec<C::Element> = self.gathered(Operand::C, threads, c, [i, j])?;
             for (place, sum) in ct.iter_mut().enumerate() {
                 let (row, column) = (place as i64 % m, place as i64 / m);
-                *sum = (0..k).fold(*sum, |sum, depth| {
-                    sum + at[(row + m * depth) as usize] * bt[(column + n * depth) as usize]
-                });
+                *sum = (0..k)
+                    .fold(*sum, |sum, depth| sum + at[(row + m * depth) as usize] * bt[(column + n * depth) as usize]);
             }
             for (v, &thread) in threads.iter().enumerate() {
                 let fragment = &mut c[thread as usize];

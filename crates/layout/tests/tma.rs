@@ -1,0 +1,92 @@
+//! Tensor maps copy what the layouts say: each box, walked in TMA's order, lands where the shared layout puts its elements.
+
+use warpwright_layout::smem::{Major, SmemSwizzle, atom};
+use warpwright_layout::tma::TensorMap;
+use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, int_tuple, layout};
+
+/// Plays every box; the number of elements.
+fn play(global: &Layout, tile: &ComposedLayout, map: &TensorMap) -> i64 {
+    let mut seen = 0;
+    for n in 0..map.boxes() {
+        let origin = map.coordinates(n);
+        for i in 0..map.box_elements() {
+            // Dimension 0 fastest.
+            let (mut rest, mut coordinate) = (i, vec![0; global.rank()]);
+            for (d, &extent) in map.box_extents().iter().enumerate() {
+                coordinate[map.modes()[d]] = origin[d] + rest % i64::from(extent);
+                rest /= i64::from(extent);
+            }
+            let place = tile.swizzle.apply(map.shared_offset(n) + i);
+            assert_eq!(tile.eval_at(&coordinate), place, "{tile}: box {n}, element {i} at {coordinate:?}");
+            // The strides are those of the global layout.
+            let bytes: u64 =
+                (1..coordinate.len()).map(|d| coordinate[map.modes()[d]] as u64 * map.byte_strides()[d - 1]).sum();
+            let contiguous = coordinate[map.modes()[0]];
+            assert_eq!(bytes / 2 + contiguous as u64, global.eval_at(&coordinate) as u64);
+            seen += 1;
+        }
+    }
+    seen
+}
+
+#[test]
+fn tiles_of_matrices() {
+    let row = layout!((4096, 1024):(1024, 1));
+    let column = layout!((4096, 1024):(1, 4096));
+    for swizzle in [SmemSwizzle::None, SmemSwizzle::B32, SmemSwizzle::B64, SmemSwizzle::B128] {
+        for (mn, k) in [(64, 64), (128, 64), (256, 128), (512, 64)] {
+            let shape = IntTuple::flat(&[Int::Static(mn), Int::Static(k)]).unwrap();
+            for order in [None, Some(int_tuple!((2, 1)))] {
+                for (major, global) in [(Major::K, row), (Major::Mn, column)] {
+                    let tile = atom(major, swizzle, 16).unwrap().tile_to_shape(&shape, order.as_ref()).unwrap();
+                    let map = TensorMap::of(&global, &tile, 16).unwrap();
+                    assert_eq!(map.swizzle(), swizzle);
+                    assert_eq!(u32::from(map.box_extents()[0] as u16) * 2, swizzle.row_bytes().max(16));
+                    assert_eq!(play(&global, &tile, &map), mn * k);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_tiles_and_stages() {
+    // Without a swizzle a row-major tile is one box.
+    let global = layout!((4096, 1024):(1024, 1));
+    let tile: ComposedLayout = layout!((32, 64):(64, 1)).into();
+    let map = TensorMap::of(&global, &tile, 16).unwrap();
+    assert_eq!((map.box_extents(), map.boxes()), (&[64, 32][..], 1));
+    assert_eq!(play(&global, &tile, &map), 32 * 64);
+    // A box has at most 256 coordinates in a dimension.
+    let tile: ComposedLayout = layout!((768, 8):(8, 1)).into();
+    let map = TensorMap::of(&global, &tile, 16).unwrap();
+    assert_eq!((map.box_extents(), map.boxes()), (&[8, 256][..], 3));
+    assert_eq!(play(&global, &tile, &map), 768 * 8);
+    // A third mode, as the batch of a tensor, is one box each.
+    let global = layout!((256, 512, 6):(512, 1, 131072));
+    let tile = atom(Major::K, SmemSwizzle::B64, 16).unwrap().tile_to_shape(&int_tuple!((64, 32, 2)), None).unwrap();
+    let map = TensorMap::of(&global, &tile, 16).unwrap();
+    assert_eq!((map.box_extents(), map.boxes()), (&[32, 64, 2][..], 1));
+    assert_eq!(play(&global, &tile, &map), 64 * 32 * 2);
+}
+
+#[test]
+fn what_tma_cannot_do() {
+    let refused = |global: &Layout, tile: &ComposedLayout| match TensorMap::of(global, tile, 16) {
+        Err(LayoutError::Tma { what, value }) => (what, value),
+        other => panic!("{other:?}"),
+    };
+    let tile = atom(Major::K, SmemSwizzle::B128, 16).unwrap();
+    assert_eq!(refused(&layout!((64, 64):(1, 64)), &tile).1, 64);
+    assert_eq!(
+        refused(&layout!((64, 64):(65, 1)), &tile),
+        ("strides must be multiples of 16 bytes, above 0 and below 2^40", 130)
+    );
+    assert_eq!(refused(&layout!((64, 4):(64, 1)), &layout!((8, 4):(4, 1)).into()).1, 8);
+    assert_eq!(refused(&layout!((64, 64):(64, 1)), &layout!((8, 8):(16, 1)).into()).1, 8);
+    let odd = "Sw<1,0,1> o _0 o (_8,_64):(_64,_1)".parse().unwrap();
+    assert!(refused(&layout!((64, 64):(64, 1)), &odd).0.starts_with("the swizzle must be one of"));
+    let wide = "Sw<3,3,3> o _0 o (_8,_128):(_128,_1)".parse().unwrap();
+    assert!(refused(&layout!((64, 256):(256, 1)), &wide).0.contains("within the swizzle's span"));
+    assert!(matches!(TensorMap::of(&layout!(64), &tile, 16), Err(LayoutError::Rank { .. })));
+}
