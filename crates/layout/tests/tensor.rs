@@ -4,7 +4,7 @@ use generic_array::typenum::{U4, U8, U16, U32};
 use warpwright_layout::atom::{CopyAtom, MmaAtom};
 use warpwright_layout::smem::{Major, SmemSwizzle, atom};
 use warpwright_layout::tensor::{
-    MemorySpace, Pointer, Tensor, TensorError, axpby, clear, copy, copy_if, fill, gemm, gmem, rmem, smem,
+    MemorySpace, Pointer, Tagged, Tensor, TensorError, axpby, clear, copy, copy_if, fill, gemm, gmem, rmem, smem,
 };
 use warpwright_layout::{
     ComposedLayout, Coord, Fragment, Int, IntTuple, Layout, LayoutError, Operand, Side, TiledCopy, TiledMma, Tiler,
@@ -133,7 +133,7 @@ fn a_block_multiplies_from_swizzled_tiles() {
         let fragment = |operand, ld: &TiledCopy, from: &Tensor<_>| {
             let part = mma.partition(operand, &places, thread).unwrap().0;
             let layout = part.fragment_like().unwrap();
-            let mut held = Tensor::new(rmem(vec![0i16; 64].leak()), layout).unwrap();
+            let mut held = Tensor::new(rmem(vec![0i16; 64]), layout).unwrap();
             let mut seen = held.as_mut().map(|l| Ok(ld.retile(&l.layout)?.into())).unwrap();
             ld.load(thread, from, &mut seen).unwrap();
             held
@@ -159,12 +159,12 @@ fn a_block_multiplies_from_swizzled_tiles() {
     assert_eq!(few, Err(TensorError::Threads { thread: 3, given: 3 }));
 }
 
-type Vec32 = &'static mut [i32];
+type Vec32 = Vec<i32>;
 
-fn widen(t: &Tensor<warpwright_layout::tensor::Tagged<&'static mut [i16]>>) -> Tensor<Vec32> {
+fn widen(t: &Tensor<Tagged<Vec<i16>>>) -> Tensor<Vec32> {
     let wide: Vec<i32> = t.iter().map(i32::from).collect();
     let layout = Layout::column_major(t.layout().layout.shape()).unwrap();
-    Tensor::new(&mut *wide.leak(), layout).unwrap()
+    Tensor::new(wide, layout).unwrap()
 }
 
 /// The quad pairs of SM70, whose thread ids have gaps, and atoms along k, which sum apart.
@@ -191,7 +191,7 @@ fn other_atoms_multiply_too() {
                 let (part, offset) = mma.partition(operand, layout, thread).unwrap();
                 let values: Vec<i32> =
                     (0..part.size().value()).map(|i| data[(offset + part.eval(i)) as usize]).collect();
-                Tensor::new(&mut *values.leak(), Layout::column_major(part.shape()).unwrap()).unwrap()
+                Tensor::new(values, Layout::column_major(part.shape()).unwrap()).unwrap()
             };
             (0..threads).map(part).collect()
         };

@@ -88,6 +88,26 @@ impl<T: Copy> Write for [T] {
     }
 }
 
+impl<T: Copy> Engine for Vec<T> {
+    type Element = T;
+
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+}
+
+impl<T: Copy> Read for Vec<T> {
+    fn read(&self, at: usize) -> Option<T> {
+        self.get(at).copied()
+    }
+}
+
+impl<T: Copy> Write for Vec<T> {
+    fn write(&mut self, at: usize, value: T) -> Option<()> {
+        self[..].write(at, value)
+    }
+}
+
 impl<T: Copy, N: ArrayLength> Engine for Fragment<T, N> {
     type Element = T;
 
@@ -108,8 +128,7 @@ impl<T: Copy, N: ArrayLength> Read for Fragment<T, N> {
 
 impl<T: Copy, N: ArrayLength> Write for Fragment<T, N> {
     fn write(&mut self, at: usize, value: T) -> Option<()> {
-        *self.values_mut().get_mut(at)? = value;
-        Some(())
+        self.values_mut().write(at, value)
     }
 }
 
