@@ -77,7 +77,7 @@ where
 /// modes may be nested as they like.
 ///
 /// # Errors
-/// [`TensorError::Shape`], [`TensorError::Sizes`], [`TensorError::Bounds`].
+/// [`TensorError::ShapeMismatch`], [`TensorError::Sizes`], [`TensorError::Bounds`].
 pub fn gemm<A, B, C>(a: &Tensor<A>, b: &Tensor<B>, c: &mut Tensor<C>) -> Result<(), TensorError>
 where
     A: Read<Element: Into<C::Element>>,
@@ -90,7 +90,7 @@ where
     };
     let (la, lb, lc) = (a.layout().layout, b.layout().layout, c.layout().layout);
     if la.rank() > 2 || lb.rank() > 2 || lc.rank() != 2 {
-        return Err(TensorError::Shape { operation: "gemm", needed: "a(m,k), b(n,k) and c(m,n)" });
+        return Err(TensorError::ShapeMismatch { operation: "gemm", needed: "a(m,k), b(n,k) and c(m,n)" });
     }
     let (m, n, k) = (extent(&la, 0), extent(&lb, 0), extent(&la, 1));
     same_size("gemm, in k", k, extent(&lb, 1))?;

@@ -60,7 +60,7 @@ pub enum TensorError {
         right: i64,
     },
     /// A tensor of a shape that the operation has no use for.
-    Shape {
+    ShapeMismatch {
         /// The operation.
         operation: &'static str,
         /// What it needs.
@@ -94,7 +94,7 @@ impl fmt::Display for TensorError {
             Self::Sizes { operation, left, right } => {
                 write!(f, "{operation}: tensors of {left} and {right} elements: they must have equally many")
             }
-            Self::Shape { operation, needed } => write!(f, "{operation} needs {needed}"),
+            Self::ShapeMismatch { operation, needed } => write!(f, "{operation} needs {needed}"),
             Self::Threads { thread, given } => {
                 write!(f, "thread {thread} takes part, but {given} fragments are given: give one for each thread")
             }

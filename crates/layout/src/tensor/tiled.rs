@@ -82,7 +82,7 @@ fn rests<E: super::Engine>(fragment: &Tensor<E>) -> Result<[i64; 3], TensorError
     let layout = &fragment.layout().layout;
     if layout.rank() != 3 {
         let needed = "fragments of (values, rest, rest), as partitioning a matrix gives them";
-        return Err(TensorError::Shape { operation: "tiled MMA", needed });
+        return Err(TensorError::ShapeMismatch { operation: "tiled MMA", needed });
     }
     Ok([0, 1, 2].map(|mode| layout.mode(mode).size().value()))
 }
@@ -93,7 +93,7 @@ impl TiledMma {
     /// into accumulators of their own.
     ///
     /// # Errors
-    /// [`TensorError::Threads`], [`TensorError::Shape`], [`TensorError::Sizes`] and [`TensorError::Bounds`].
+    /// [`TensorError::Threads`], [`TensorError::ShapeMismatch`], [`TensorError::Sizes`] and [`TensorError::Bounds`].
     pub fn gemm<A, B, C>(&self, a: &[Tensor<A>], b: &[Tensor<B>], c: &mut [Tensor<C>]) -> Result<(), TensorError>
     where
         A: Read<Element: Into<C::Element>>,
@@ -133,7 +133,7 @@ impl TiledMma {
         let ([_, rm, rk], [_, rn, k]) = (rests(&a[first])?, rests(&b[first])?);
         if k != rk || rests(&c[first])?[1..] != [rm, rn] {
             let needed = "fragments a (values,m,k), b (values,n,k) and c (values,m,n) with the same m, n and k";
-            return Err(TensorError::Shape { operation: "tiled MMA", needed });
+            return Err(TensorError::ShapeMismatch { operation: "tiled MMA", needed });
         }
         let [m, n, k] = self.atom().shape_mnk;
         for index in 0..rm * rn * rk {
@@ -192,6 +192,9 @@ impl TiledMma {
             }
         }
         let needed = "an atom whose threads hold every element";
-        matrix.into_iter().collect::<Option<Vec<T>>>().ok_or(TensorError::Shape { operation: "tiled MMA", needed })
+        matrix
+            .into_iter()
+            .collect::<Option<Vec<T>>>()
+            .ok_or(TensorError::ShapeMismatch { operation: "tiled MMA", needed })
     }
 }
