@@ -14,6 +14,7 @@ pub mod compare;
 pub mod expected;
 pub mod expression;
 pub mod fuzz;
+pub mod layouts;
 pub mod library;
 pub mod naive;
 pub mod operand;

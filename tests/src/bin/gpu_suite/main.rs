@@ -2,9 +2,9 @@
 //!
 //! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--bench ROUNDS]`
 //!
-//! It runs the case table, random problems, planted faults, refusals, graph replay and many threads on one kernel, prints a
-//! table and writes `proven.json`: the hash of each generated source that passed. `--small` runs few and small cases, for
-//! compute-sanitizer. `--bench` times plans instead. Exit code 1 if anything fell short.
+//! It runs the case table, random problems, lowered index functions, planted faults, refusals, graph replay and many threads
+//! on one kernel, prints a table and writes `proven.json`: the hash of each generated source that passed. `--small` runs few
+//! and small cases, for compute-sanitizer. `--bench` times plans instead. Exit code 1 if anything fell short.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod bench;
@@ -12,6 +12,7 @@ mod compile;
 mod faults;
 mod fuzz;
 mod graph;
+mod layouts;
 mod proven;
 mod refusals;
 mod table;
@@ -65,10 +66,11 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 8] = [
+    let parts: [(&str, Run<'_>); 9] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
+        ("index functions", Box::new(|_| layouts::run(&device))),
         ("planted faults", Box::new(|_| faults::run(&device))),
         ("refusals", Box::new(|_| refusals::run(&device))),
         ("graph replay", Box::new(|_| graph::run(&device))),
