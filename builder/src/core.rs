@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
 use warpwright_runtime::{Device, Executable, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
+use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check};
 
 /// A spec on a device. Cheap to clone; clones share their plans.
@@ -39,7 +40,7 @@ impl Core {
             && !matches!(spec.schedule, ScheduleId::AUTO)
             && !matches!(spec.scheduler, SchedulerId::AUTO);
         if fixed {
-            core.load(plan)?;
+            core.load(&plan)?;
         }
         Ok(core)
     }
@@ -97,10 +98,9 @@ impl Core {
                 &made
             }
         };
-        if let Some(workspace) = workspace {
-            workspace.check(prepared.workspace)?;
-        }
-        let Prepared { plan, executable, .. } = prepared;
+        let Prepared { plan, executable, workspace: regions, .. } = prepared;
+        let needed = WorkspaceLayout { bytes: regions.bytes, alignment: WorkspaceRegions::ALIGN };
+        workspace.map(|given| given.check(needed)).transpose()?;
         if self.device.is_host() {
             // SAFETY: the views borrow their memory until this call returns, D exclusively, and the host's work is done then;
             // addresses in arrays of bases are the caller's own promise, made when the array became an operand.
@@ -109,13 +109,21 @@ impl Core {
             return Ok(unsafe { executable.run(stream, &Invocation { launches: &[], host: &host }) }?);
         }
         can_implement(plan, self.device.info(), problem, arguments)?;
-        launch::launch(stream, prepared, problem, arguments, &self.epilogue)
+        launch::launch(stream, prepared, problem, arguments, &self.epilogue, workspace)
     }
 
     /// Plans a problem, compiles what is missing, and remembers both.
     fn make(&self, problem: &Problem, facts: &OperandFacts) -> Result<Prepared, BuildError> {
         let plan = self.resolve(problem, facts)?;
-        let prepared = self.load(plan)?;
+        let executable = self.load(&plan)?;
+        let (resident, workspace) = if self.device.is_host() {
+            // The CPU takes what it needs for the time of a run.
+            (0, WorkspaceRegions::default())
+        } else {
+            let resident = launch::resident(&plan, &executable);
+            (resident, lower::workspace(&plan, problem, resident))
+        };
+        let prepared = Prepared { plan, executable, resident, workspace };
         if let Some(key) = Key::of(problem, facts) {
             self.plans.remember(key, &prepared);
         }
@@ -130,16 +138,16 @@ impl Core {
         Ok(plan)
     }
 
-    fn load(&self, plan: KernelPlan) -> Result<Prepared, BuildError> {
+    fn load(&self, plan: &KernelPlan) -> Result<Executable, BuildError> {
         self.plans.load(plan, || {
             let program = if self.device.is_host() {
                 // The CPU runs the plan itself.
                 let (name, tag) = (plan.name(), plan.spec.arch);
                 Program { name, tag, launches: Vec::new(), workspace: WorkspaceLayout::default() }
             } else {
-                lower::program(&plan)?
+                lower::program(plan)?
             };
-            Ok((self.device.load(&program)?, program.workspace))
+            Ok(self.device.load(&program)?)
         })
     }
 

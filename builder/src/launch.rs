@@ -4,27 +4,63 @@ use crate::error::RunError;
 use crate::plans::Prepared;
 use warpwright_arch::DeviceInfo;
 use warpwright_epilogue::Program as Epilogue;
+use warpwright_kernels::lower::DeviceWorkspace;
 use warpwright_kernels::{Arguments, lower};
-use warpwright_runtime::{Executable, HostContext, HostProgram, Invocation, Stream};
+use warpwright_runtime::{Executable, HostContext, HostProgram, Invocation, Stream, WorkspaceError, WorkspacePtr};
+use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{KernelPlan, Problem};
 
-/// Launches a planned call. Its operands were checked, and its problem is not empty.
+/// Launches a planned call, in the caller's workspace if there is one. Its operands and workspace were checked, and its problem
+/// is not empty.
 pub(crate) fn launch(
     stream: &Stream,
-    Prepared { plan, executable, .. }: &Prepared,
+    Prepared { plan, executable, resident, workspace }: &Prepared,
     problem: &Problem,
     arguments: &Arguments<'_>,
     epilogue: &Epilogue,
+    given: Option<WorkspacePtr>,
 ) -> Result<(), RunError> {
-    let call = lower::call(plan, problem, arguments, epilogue, resident(plan, executable))?;
+    // What the call refuses is refused before the workspace is touched.
+    lower::call(plan, problem, arguments, epilogue, *resident, DeviceWorkspace::default())?;
+    let at = place(stream, executable, workspace, given)?;
+    let call = lower::call(plan, problem, arguments, epilogue, *resident, at)?;
     let invocation = Invocation { launches: &[call.launch()], host: &NoHostProgram };
     // SAFETY: the parameters are those of the plan that was lowered; `infer` and `can_implement` checked that every operand is
     // in this device's memory with the extents that they state, and the views borrow that memory until the work is submitted.
-    Ok(unsafe { executable.run(stream, &invocation) }?)
+    let submitted = unsafe { executable.run(stream, &invocation) };
+    if submitted.is_err() && given.is_none() {
+        // The kernel may have ended before its flags were zero again.
+        // SAFETY: flags of this kernel and stream alone. A stream that cannot even be cleared fails its next call too.
+        let _ = unsafe { at.flags.clear(stream) };
+    }
+    Ok(submitted?)
+}
+
+/// Where a launch's flags and partial sums are: in the caller's workspace, whose flags are cleared first, or in slots of this
+/// kernel and stream, whose flags every launch leaves zero.
+fn place(
+    stream: &Stream,
+    executable: &Executable,
+    regions: &WorkspaceRegions,
+    given: Option<WorkspacePtr>,
+) -> Result<DeviceWorkspace, WorkspaceError> {
+    if regions.bytes == 0 {
+        return Ok(DeviceWorkspace::default());
+    }
+    let partial_bytes = regions.bytes - regions.partials_offset;
+    let Some(given) = given else {
+        let flags = executable.zeroed_workspace(stream, regions.flags_bytes)?;
+        return Ok(DeviceWorkspace { flags, partials: executable.workspace(stream, partial_bytes)? });
+    };
+    let part = |offset: usize, bytes| WorkspacePtr { address: given.address + offset as u64, bytes };
+    let flags = part(0, regions.flags_bytes);
+    // SAFETY: the caller lends the workspace to this call.
+    unsafe { flags.clear(stream) }?;
+    Ok(DeviceWorkspace { flags, partials: part(regions.partials_offset, partial_bytes) })
 }
 
 /// Blocks that the device keeps at once: as the driver counts them for this kernel, or else as its resources say.
-fn resident(plan: &KernelPlan, executable: &Executable) -> usize {
+pub(crate) fn resident(plan: &KernelPlan, executable: &Executable) -> usize {
     let info: &DeviceInfo = executable.device().info();
     let known = executable.kernels().first().map_or(0, |kernel| kernel.blocks_per_sm);
     let r = &plan.resources;

@@ -4,7 +4,8 @@ use crate::auto::OperandFacts;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use warpwright_runtime::{Executable, WorkspaceLayout};
+use warpwright_runtime::Executable;
+use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{Extents, KernelPlan, Mnk, Problem, RasterOrder};
 
 /// What a plan is remembered by: everything that the choice of a plan looks at.
@@ -32,7 +33,10 @@ impl Key {
 pub(crate) struct Prepared {
     pub(crate) plan: KernelPlan,
     pub(crate) executable: Executable,
-    pub(crate) workspace: WorkspaceLayout,
+    /// Blocks that the device keeps at once.
+    pub(crate) resident: usize,
+    /// Of a launch of this problem.
+    pub(crate) workspace: WorkspaceRegions,
 }
 
 struct Entry {
@@ -44,7 +48,7 @@ struct Entry {
 /// is a load. Plans of different problems share what was compiled.
 pub(crate) struct Plans {
     problems: Box<[OnceLock<Box<Entry>>]>,
-    compiled: Mutex<HashMap<KernelPlan, (Executable, WorkspaceLayout)>>,
+    compiled: Mutex<HashMap<KernelPlan, Executable>>,
 }
 
 /// Slots of the table. Problems beyond it are planned anew at every call, which costs microseconds and compiles nothing.
@@ -78,32 +82,29 @@ impl Plans {
         }
     }
 
-    /// The plan with what is compiled for it, compiled now if no plan of the same source was.
+    /// What is compiled for a plan, compiled now if no plan of the same source was.
     pub(crate) fn load<E>(
         &self,
-        plan: KernelPlan,
-        compile: impl FnOnce() -> Result<(Executable, WorkspaceLayout), E>,
-    ) -> Result<Prepared, E> {
+        plan: &KernelPlan,
+        compile: impl FnOnce() -> Result<Executable, E>,
+    ) -> Result<Executable, E> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        let (executable, workspace) = match compiled.get(&source_of(plan)) {
-            Some(known) => known.clone(),
-            None => {
-                let made = compile()?;
-                compiled.insert(source_of(plan), made.clone());
-                made
-            }
-        };
-        Ok(Prepared { plan, executable, workspace })
+        if let Some(known) = compiled.get(&source_of(plan)) {
+            return Ok(known.clone());
+        }
+        let made = compile()?;
+        compiled.insert(source_of(plan), made.clone());
+        Ok(made)
     }
 
     /// Everything that was compiled, with a plan that uses it.
     pub(crate) fn compiled(&self) -> Vec<(KernelPlan, Executable)> {
         let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        compiled.iter().map(|(plan, (executable, _))| (*plan, executable.clone())).collect()
+        compiled.iter().map(|(plan, executable)| (*plan, executable.clone())).collect()
     }
 }
 
-/// What of a plan is in its source: the walk over the tiles is a parameter.
-fn source_of(plan: KernelPlan) -> KernelPlan {
-    KernelPlan { raster: RasterOrder::AlongM, swizzle: 1, ..plan }
+/// What of a plan is in its source: the walk over the tiles and the number of splits are parameters.
+fn source_of(plan: &KernelPlan) -> KernelPlan {
+    KernelPlan { raster: RasterOrder::AlongM, swizzle: 1, splits: 1, ..*plan }
 }

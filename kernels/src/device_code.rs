@@ -20,7 +20,7 @@ pub fn element(element: Dtype) -> bool {
 
 /// Whether a tile scheduler has device code.
 pub fn scheduler(id: SchedulerId) -> bool {
-    matches!(id, SchedulerId::AUTO | SchedulerId::SINGLE_TILE | SchedulerId::PERSISTENT)
+    warpwright_schedulers::cuda::device_text(id).is_some()
 }
 
 /// Whether a kind of problem has device code.

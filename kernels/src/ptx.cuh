@@ -136,6 +136,24 @@ __device__ __forceinline__ void st_global(void* target, const unsigned* words) {
     }
 }
 
+// Flags that CTAs synchronise through.
+__device__ __forceinline__ unsigned ld_acquire(const unsigned* flag) {
+    unsigned x;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(flag) : "memory");
+    return x;
+}
+
+__device__ __forceinline__ void st_release(unsigned* flag, unsigned x) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(x) : "memory");
+}
+
+// Returns what was there; then there is one more, or zero where `limit` was.
+__device__ __forceinline__ unsigned atom_inc_acq_rel(unsigned* flag, unsigned limit) {
+    unsigned x;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(x) : "l"(flag), "r"(limit) : "memory");
+    return x;
+}
+
 __device__ __forceinline__ void st_shared_v4(unsigned target, const unsigned (&words)[4]) {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(target), "r"(words[0]), "r"(words[1]), "r"(words[2]),
                  "r"(words[3])

@@ -134,6 +134,17 @@ struct Sm80Accumulators {
                 for (unsigned v = 0; v < 4; ++v) value[i][j][v] = 0.0f;
     }
 
+    // f(i, x) for each vector i of `vectors`, in an order that is the same for every CTA.
+    using Value = float;
+    static constexpr unsigned vectors = subtiles * fragments_n;
+    template <class F>
+    __device__ __forceinline__ void for_each_vector(const F& f) {
+#pragma unroll
+        for (unsigned i = 0; i < subtiles; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < fragments_n; ++j) f(i * fragments_n + j, value[i][j]);
+    }
+
     __device__ __forceinline__ unsigned row(unsigned subtile) const {
         return idx::warp_row(threadIdx.x / 32) + subtile * 16;
     }

@@ -86,6 +86,10 @@ fn fused() -> &'static Node {
     node(relu(2.0 * acc() + row(&v) + 0.5 * source(&c)))
 }
 
+fn scheduler(id: SchedulerId) -> [&'static str; 2] {
+    warpwright_schedulers::cuda::device_text(id).expect("device code").text
+}
+
 /// The text without what is the same in every kernel.
 fn generated(source: &str) -> String {
     let mut text = source.to_owned();
@@ -95,8 +99,11 @@ fn generated(source: &str) -> String {
         ("sm80_multistage.cuh", include_str!("../src/sm80_multistage.cuh")),
         ("gemm_universal.cuh", include_str!("../src/gemm_universal.cuh")),
         ("work.cuh", warpwright_schedulers::cuda::WORK),
-        ("persistent.cuh", warpwright_schedulers::cuda::PERSISTENT),
-        ("single_tile.cuh", warpwright_schedulers::cuda::SINGLE_TILE),
+        ("persistent.cuh", scheduler(SchedulerId::PERSISTENT)[1]),
+        ("single_tile.cuh", scheduler(SchedulerId::SINGLE_TILE)[1]),
+        ("fixup.cuh", scheduler(SchedulerId::SPLIT_K)[0]),
+        ("split_k.cuh", scheduler(SchedulerId::SPLIT_K)[1]),
+        ("stream_k.cuh", scheduler(SchedulerId::STREAM_K)[1]),
         ("access.cuh", warpwright_epilogue::cuda::ACCESS),
         ("visitor.cuh", warpwright_epilogue::cuda::VISITOR),
     ] {
@@ -138,9 +145,9 @@ fn the_text_is_a_function_of_the_plan() {
 fn what_has_no_device_code_is_refused() {
     let eight = Case { epilogue: &Node::Convert(Dtype::E4m3, &Node::LoadAcc), ..PLAIN };
     assert_eq!(lower::program(&plan(&eight)).unwrap_err(), LowerError::Element { element: Dtype::E4m3 });
-    let stream_k = Case { scheduler: SchedulerId::STREAM_K, ..PLAIN };
-    let error = lower::program(&plan(&stream_k)).unwrap_err();
-    assert_eq!(error, LowerError::Scheduler { scheduler: SchedulerId::STREAM_K });
+    let grouped = Case { scheduler: SchedulerId::GROUPED, ..PLAIN };
+    let error = lower::program(&plan(&grouped)).unwrap_err();
+    assert_eq!(error, LowerError::Scheduler { scheduler: SchedulerId::GROUPED });
     let wide = KernelPlan { spec: Spec { d: Dtype::E4m3, ..plan(&PLAIN).spec }, ..plan(&PLAIN) };
     assert!(matches!(lower::program(&wide), Err(LowerError::Mainloop { d: Dtype::E4m3, .. })));
 }
@@ -170,6 +177,9 @@ fn cases() -> Vec<Case> {
         Case { tile: tile(32, 32, 16), d: Dtype::F16, epilogue: node(square_plus_one(acc())), ..PLAIN },
         Case { tile: tile(16, 16, 128), stages: 2, majors: (mn, mn), ..PLAIN },
         Case { tile: tile(96, 192, 64), ..PLAIN },
+        Case { scheduler: SchedulerId::SPLIT_K, epilogue: fused(), ..PLAIN },
+        Case { scheduler: SchedulerId::SPLIT_K_SERIAL, tile: tile(64, 64, 48), ..PLAIN },
+        Case { scheduler: SchedulerId::STREAM_K, ..PLAIN },
     ]
 }
 

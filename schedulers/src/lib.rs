@@ -18,7 +18,7 @@ mod workspace;
 
 pub use fixup::{Accumulators, Fixup, Fragment, Partials, turnstile};
 pub use order::{tile_at, tile_number};
-pub use scheduler::{Implementation, TileScheduler, Works, of_spec, scheduler};
+pub use scheduler::{Cut, Implementation, TileScheduler, Works, of_spec, scheduler};
 pub use space::{GroupTiles, TileSpace, Tiles, Uniform};
 pub use stream_k::{Decomposition, decompose};
 pub use workspace::{Slots, WorkspaceRegions};

@@ -3,10 +3,19 @@
 use crate::fixup::{self, Accumulators, Fixup};
 use crate::space::{GroupTiles, TileSpace};
 use crate::workspace::WorkspaceRegions;
-use warpwright_spec::{Grouped, Persistent, SchedulerId, SingleTile, Spec, SplitK, StreamK, Work};
+use warpwright_spec::{Grouped, Persistent, SchedulerId, SingleTile, Spec, SplitK, SplitKSerial, StreamK, Work};
 
 /// The works of one block, in the order in which it does them.
 pub type Works<'a> = Box<dyn Iterator<Item = Work> + 'a>;
+
+/// How a launch's tiles are cut along K, as a kernel is told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Cut {
+    /// Tiles that may be cut: the first of the order.
+    pub split_tiles: usize,
+    /// Parts of each tile, or of all cut tiles together.
+    pub pieces: usize,
+}
 
 /// Hands out work: tiles, and parts of a tile's K range, to the blocks of a launch.
 ///
@@ -42,9 +51,26 @@ pub trait TileScheduler: Send + Sync + core::fmt::Debug {
         0
     }
 
-    /// The workspace of a launch whose tiles have `accumulators` bytes.
+    /// Parts of a tile that a slot holds at once on a device; 1 where each part is added to the sum of those before.
+    fn parts_kept(&self, space: &TileSpace) -> usize {
+        let _ = space;
+        1
+    }
+
+    /// How tiles are cut along K; none is, unless a scheduler says otherwise.
+    fn cut(&self, space: &TileSpace) -> Cut {
+        let _ = space;
+        Cut::default()
+    }
+
+    /// The workspace of a launch on a device, whose tiles have `accumulators` bytes.
     fn workspace(&self, space: &TileSpace, accumulators: usize) -> WorkspaceRegions {
-        WorkspaceRegions::new(self.slots(space), accumulators)
+        WorkspaceRegions::new(self.slots(space), self.parts_kept(space), accumulators)
+    }
+
+    /// The workspace of a run on the host, where parts are added up as they come.
+    fn host_workspace(&self, space: &TileSpace, accumulators: usize) -> WorkspaceRegions {
+        WorkspaceRegions::new(self.slots(space), 1, accumulators)
     }
 
     /// Puts a split work's accumulators together with those of its tile's other splits. When it returns after the `last` split,
@@ -68,6 +94,7 @@ pub fn scheduler(id: SchedulerId) -> &'static dyn TileScheduler {
         SchedulerId::PERSISTENT => &Persistent,
         SchedulerId::STREAM_K => &StreamK,
         SchedulerId::SPLIT_K => &SplitK,
+        SchedulerId::SPLIT_K_SERIAL => &SplitKSerial,
         SchedulerId::GROUPED => &Grouped,
     }
 }

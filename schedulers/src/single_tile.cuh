@@ -22,5 +22,7 @@ struct SingleTileScheduler {
     __device__ __forceinline__ Work next() const { return {}; }
 
     template <class Accumulators>
-    __device__ __forceinline__ void fixup(const Work&, Accumulators&) const {}
+    __device__ __forceinline__ bool fixup(const Work&, Accumulators&) const {
+        return true;
+    }
 };

@@ -1,6 +1,6 @@
 //! Stream-K: the tiles of the last waves are split along K so that all blocks finish together. All groups have equal extents.
 
-use crate::scheduler::{TileScheduler, Works};
+use crate::scheduler::{Cut, TileScheduler, Works};
 use crate::single_tile::plain_tile;
 use crate::space::{GroupTiles, TileSpace};
 use crate::split_k::part_begin;
@@ -90,6 +90,11 @@ impl TileScheduler for StreamK {
 
     fn slot(&self, space: &TileSpace, work: &Work) -> usize {
         space.number(work)
+    }
+
+    fn cut(&self, space: &TileSpace) -> Cut {
+        let d = decompose(space);
+        Cut { split_tiles: d.split_tiles, pieces: d.units }
     }
 }
 

@@ -4,37 +4,38 @@ use crate::Fixup;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// The workspace of a launch: one flag and one tile of accumulators per slot.
+/// The workspace of a launch: one flag per slot, and one or more tiles of accumulators.
 ///
-/// Old contents never matter: the launch list clears the flags before the kernel starts, and a slot's accumulators are written
-/// by the tile's first split before any other reads them.
+/// Old contents never matter. Flags are zero when a launch begins and it leaves them so: they are memory that nothing else
+/// uses, or are cleared before each launch. A part's accumulators are written before they are read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct WorkspaceRegions {
     /// Slots.
     pub slots: usize,
-    /// Bytes of flags at offset 0, one u32 a slot, to be cleared before each launch.
+    /// Bytes of flags at offset 0, one u32 a slot.
     pub flags_bytes: usize,
     /// Where the accumulators begin.
     pub partials_offset: usize,
-    /// Bytes from one slot's accumulators to the next one's.
+    /// Bytes from one part's accumulators to the next one's.
     pub partials_stride: usize,
     /// All bytes.
     pub bytes: usize,
 }
 
 impl WorkspaceRegions {
-    /// Alignment of the workspace and of every slot's accumulators, in bytes.
+    /// Alignment of the workspace and of every part's accumulators, in bytes.
     pub const ALIGN: usize = 256;
 
-    /// The regions of `slots` slots of tiles that have `accumulators` bytes. Sizes saturate; no allocation of that size succeeds.
-    pub fn new(slots: usize, accumulators: usize) -> WorkspaceRegions {
+    /// The regions of `slots` slots, each of `parts` tiles that have `accumulators` bytes. Sizes saturate; no allocation of
+    /// that size succeeds.
+    pub fn new(slots: usize, parts: usize, accumulators: usize) -> WorkspaceRegions {
         if slots == 0 {
             return WorkspaceRegions::default();
         }
         let up = |n: usize| n.saturating_add(Self::ALIGN - 1) / Self::ALIGN * Self::ALIGN;
         let flags_bytes = slots.saturating_mul(4);
         let (partials_offset, partials_stride) = (up(flags_bytes), up(accumulators));
-        let bytes = slots.saturating_mul(partials_stride).saturating_add(partials_offset);
+        let bytes = slots.saturating_mul(parts).saturating_mul(partials_stride).saturating_add(partials_offset);
         WorkspaceRegions { slots, flags_bytes, partials_offset, partials_stride, bytes }
     }
 }
@@ -48,7 +49,7 @@ pub struct Slots<'a> {
 }
 
 impl WorkspaceRegions {
-    /// Clears the flags, as the launch list does on a device, and divides the memory into slots. `None` if it is too small or
+    /// Clears the flags, as is done before a launch on a device, and divides the memory into slots. `None` if it is too small or
     /// not aligned to the flags' 4 bytes.
     pub fn attach<'a>(&self, workspace: &'a mut [u8]) -> Option<Slots<'a>> {
         if workspace.len() < self.bytes {

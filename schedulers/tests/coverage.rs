@@ -81,7 +81,7 @@ proptest! {
         let most = |f: fn(&Tiles) -> usize| groups.iter().map(f).max().unwrap_or(0);
         let tiles = Tiles { m: most(|t| t.m), n: most(|t| t.n), k: most(|t| t.k) };
         let space = TileSpace { tiles, groups: groups.len(), wave, raster, swizzle, splits: 1 };
-        for id in [SchedulerId::SINGLE_TILE, SchedulerId::PERSISTENT, SchedulerId::SPLIT_K, SchedulerId::GROUPED] {
+        for id in [SchedulerId::SINGLE_TILE, SchedulerId::PERSISTENT, SchedulerId::SPLIT_K, SchedulerId::SPLIT_K_SERIAL, SchedulerId::GROUPED] {
             covers(scheduler(id), &space, &groups)?;
         }
     }
@@ -147,7 +147,11 @@ fn the_workspace_of_a_transposed_plan_has_a_slot_for_each_tile_that_is_launched(
         let s = scheduler(SchedulerId::SPLIT_K);
         let regions = s.workspace(&space, 128 * 32 * 4);
         assert_eq!((regions.slots, s.blocks(&space)), (slots, slots * 4));
-        assert!(regions.bytes >= slots * (128 * 32 * 4 + 4));
+        // Each part has its place, or one place is added to four times.
+        assert!(regions.bytes >= slots * (4 * 128 * 32 * 4 + 4));
+        assert!(
+            scheduler(SchedulerId::SPLIT_K_SERIAL).workspace(&space, 128 * 32 * 4).bytes >= slots * (128 * 32 * 4 + 4)
+        );
         let used = all_works(s, &space, &Uniform(space.tiles)).iter().map(|(_, w)| s.slot(&space, w)).max();
         assert_eq!(used, Some(slots - 1));
     }

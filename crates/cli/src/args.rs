@@ -66,7 +66,7 @@ pub struct KernelArgs {
     /// Depth of the pipeline through shared memory
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub stages: Option<String>,
-    /// SingleTile, Persistent, StreamK, SplitK, Grouped or Auto
+    /// SingleTile, Persistent, StreamK, SplitK, SplitKSerial, Grouped or Auto
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
     /// What becomes of the product, as in "d = relu(alpha*acc + row(bias) + beta*source(c))".

@@ -20,7 +20,8 @@ pub(crate) struct Loaded {
     name: String,
     workspace: WorkspaceLayout,
     backend: Box<dyn BackendExecutable>,
-    slots: Slots,
+    /// Of any contents, and zeros.
+    slots: [Slots; 2],
 }
 
 /// What a device says of a loaded kernel.
@@ -61,7 +62,7 @@ impl Executable {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (name, workspace) = (program.name.clone(), program.workspace);
-        Executable { inner: Arc::new(Loaded { id, device, name, workspace, backend, slots: Slots::default() }) }
+        Executable { inner: Arc::new(Loaded { id, device, name, workspace, backend, slots: Default::default() }) }
     }
 
     /// The program's name.
@@ -87,16 +88,29 @@ impl Executable {
     /// # Errors
     /// [`WorkspaceError::Capturing`] if the slot would have to grow while the stream is being captured.
     pub fn workspace(&self, stream: &Stream, bytes: usize) -> Result<WorkspacePtr, WorkspaceError> {
+        self.slot(stream, bytes, false)
+    }
+
+    /// As [`workspace`](Self::workspace), of other memory, which was zero when it was first given: a run that leaves it zero
+    /// finds it so the next time. Whatever a failed run left is [cleared](WorkspacePtr::clear) by whoever noticed.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn zeroed_workspace(&self, stream: &Stream, bytes: usize) -> Result<WorkspacePtr, WorkspaceError> {
+        self.slot(stream, bytes, true)
+    }
+
+    fn slot(&self, stream: &Stream, bytes: usize, zeroed: bool) -> Result<WorkspacePtr, WorkspaceError> {
         self.check_stream(stream, |program, stream| WorkspaceError::WrongDevice { program, stream })?;
         if bytes == 0 {
             return Ok(WorkspacePtr::default());
         }
         let needed = WorkspaceLayout { bytes, alignment: self.inner.workspace.alignment };
-        if let Some(known) = stream.queue().workspace_of(self.inner.id).filter(|known| known.bytes >= bytes) {
+        if let Some(known) = stream.queue().workspace_of((self.inner.id, zeroed)).filter(|known| known.bytes >= bytes) {
             return Ok(known);
         }
-        let grown = self.inner.slots.get(stream, needed)?;
-        stream.queue().remember_workspace(self.inner.id, grown);
+        let grown = self.inner.slots[usize::from(zeroed)].get(stream, needed, zeroed)?;
+        stream.queue().remember_workspace((self.inner.id, zeroed), grown);
         Ok(grown)
     }
 

@@ -11,7 +11,7 @@ pub struct Program {
     pub tag: ArchId,
     /// The launches, in order.
     pub launches: Vec<LaunchTemplate>,
-    /// The workspace that one run needs.
+    /// The workspace that one run needs; no bytes where the run's problem decides how many.
     pub workspace: WorkspaceLayout,
 }
 

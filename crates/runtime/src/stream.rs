@@ -151,7 +151,8 @@ impl fmt::Debug for Graph {
 /// A backend's stream with what the runtime keeps per stream. Its locks are the stream's own.
 pub(crate) struct Queue {
     backend: Box<dyn BackendStream>,
-    workspaces: Mutex<HashMap<u64, WorkspacePtr>>,
+    /// By executable, and whether it is the one that is zero between runs.
+    workspaces: Mutex<HashMap<(u64, bool), WorkspacePtr>>,
     /// Whether `captured` collects, so that a run outside a capture takes no lock for it.
     is_captured: AtomicBool,
     captured: Mutex<Vec<Arc<Loaded>>>,
@@ -170,11 +171,11 @@ impl Queue {
         self.backend.allocate(bytes)
     }
 
-    pub(crate) fn workspace_of(&self, executable: u64) -> Option<WorkspacePtr> {
+    pub(crate) fn workspace_of(&self, executable: (u64, bool)) -> Option<WorkspacePtr> {
         self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).get(&executable).copied()
     }
 
-    pub(crate) fn remember_workspace(&self, executable: u64, workspace: WorkspacePtr) {
+    pub(crate) fn remember_workspace(&self, executable: (u64, bool), workspace: WorkspacePtr) {
         self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).insert(executable, workspace);
     }
 

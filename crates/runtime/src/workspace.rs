@@ -28,9 +28,24 @@ impl WorkspacePtr {
         }
         Ok(self)
     }
+
+    /// Sets all of it to zero, in the stream's order. A capture may hold this.
+    ///
+    /// # Safety
+    /// It is memory of the stream's device, and nobody else uses it until it is set.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Memory`].
+    pub unsafe fn clear(self, stream: &Stream) -> Result<(), WorkspaceError> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        Ok(unsafe { stream.queue().backend().fill(self.address, 0, self.bytes) }?)
+    }
 }
 
-/// One program's workspaces, one slot per stream.
+/// One program's workspaces of one kind, one slot per stream.
 ///
 /// A slot grows by getting a new buffer, twice as large or more, and keeps the old ones: work that was submitted, captured
 /// graphs among it, holds their addresses. So a slot takes at most twice what it was asked for.
@@ -44,8 +59,13 @@ const ALLOCATION_ALIGNMENT: usize = 256;
 
 impl Slots {
     /// At least `needed` bytes that belong to `stream`. Only this takes the lock that streams share; the caller remembers
-    /// what it got per stream.
-    pub(crate) fn get(&self, stream: &Stream, needed: WorkspaceLayout) -> Result<WorkspacePtr, WorkspaceError> {
+    /// what it got per stream. New buffers are zeros if `zeroed`.
+    pub(crate) fn get(
+        &self,
+        stream: &Stream,
+        needed: WorkspaceLayout,
+        zeroed: bool,
+    ) -> Result<WorkspacePtr, WorkspaceError> {
         let mut slots = self.by_stream.lock().unwrap_or_else(PoisonError::into_inner);
         let buffers = slots.entry(stream.id()).or_default();
         let have = buffers.last().map_or(0, |newest| newest.bytes());
@@ -55,7 +75,13 @@ impl Slots {
             if stream.is_capturing().map_err(|_| WorkspaceError::Capturing { needed: total, have })? {
                 return Err(WorkspaceError::Capturing { needed: total, have });
             }
-            buffers.push(stream.queue().allocate(total.next_power_of_two().max(4096))?);
+            let buffer = stream.queue().allocate(total.next_power_of_two().max(4096))?;
+            if zeroed {
+                let whole = WorkspacePtr { address: buffer.address(), bytes: buffer.bytes() };
+                // SAFETY: the buffer is this slot's own, of the stream's device.
+                unsafe { whole.clear(stream) }?;
+            }
+            buffers.push(buffer);
         }
         let newest = buffers.last().map_or((0, 0), |buffer| (buffer.address(), buffer.bytes()));
         let address = newest.0.next_multiple_of(needed.alignment.max(1) as u64);

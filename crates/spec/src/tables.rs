@@ -86,6 +86,7 @@ feeds! {
     Persistent { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm }
     StreamK    { Auto, Multistage, Cooperative, OneSm, TwoSm }
     SplitK     { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm }
+    SplitKSerial { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm }
     Grouped    { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm }
 }
 

@@ -66,7 +66,7 @@ tags!(
 tags!(
     /// How tiles are handed to blocks.
     #[diagnostic::on_unimplemented(message = "`{Self}` is not a tile scheduler",
-        note = "tile schedulers are `SingleTile`, `Persistent`, `StreamK`, `SplitK`, `Grouped` and `Auto`")]
+        note = "tile schedulers are `SingleTile`, `Persistent`, `StreamK`, `SplitK`, `SplitKSerial`, `Grouped` and `Auto`")]
     TileScheduler /
     /// A tile scheduler as a value.
     SchedulerId:
@@ -78,8 +78,10 @@ tags!(
     Persistent PERSISTENT
     /// Tiles of the last waves are split along K so that all blocks finish together.
     StreamK STREAM_K
-    /// Every tile is split along K into the same number of parts.
+    /// Every tile is split along K into the same number of parts, which the last block to arrive adds up in the order of K.
     SplitK SPLIT_K
+    /// As `SplitK`, each part waiting for its predecessor's sum: the same bits, a workspace of one part a tile.
+    SplitKSerial SPLIT_K_SERIAL
     /// Many problems of different extents in one launch.
     Grouped GROUPED
 );

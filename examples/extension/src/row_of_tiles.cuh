@@ -20,5 +20,7 @@ struct RowOfTiles {
     __device__ __forceinline__ Work next() const { return {}; }
 
     template <class Accumulators>
-    __device__ __forceinline__ void fixup(const Work&, Accumulators&) const {}
+    __device__ __forceinline__ bool fixup(const Work&, Accumulators&) const {
+        return true;
+    }
 };

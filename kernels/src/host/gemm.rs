@@ -79,7 +79,7 @@ impl<'a> GemmHost<'a> {
     /// The workspace that a run in waves of `wave` blocks takes.
     pub fn workspace(&self, wave: usize) -> WorkspaceRegions {
         let space = TileSpace::new(self.plan, self.problem, wave);
-        self.scheduler.workspace(&space, accumulator_bytes(self.plan))
+        self.scheduler.host_workspace(&space, accumulator_bytes(self.plan))
     }
 
     /// Computes D in waves of `wave` blocks, on as many threads as rayon has.

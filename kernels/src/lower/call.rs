@@ -1,11 +1,11 @@
 //! From a plan and a call to a launch.
 
 use super::params::{OperandArg, Packed, Values};
-use crate::contract::Arguments;
+use crate::contract::{Arguments, accumulator_bytes};
 use warpwright_epilogue::{BindError, OutputShape, Program};
-use warpwright_runtime::{LaunchCall, RawView};
-use warpwright_schedulers::TileSpace;
-use warpwright_spec::{KernelPlan, MajorId, Mnk, Problem, RasterOrder, SchedulerId};
+use warpwright_runtime::{LaunchCall, RawView, WorkspacePtr};
+use warpwright_schedulers::{TileScheduler, TileSpace, WorkspaceRegions, of_spec};
+use warpwright_spec::{KernelPlan, MajorId, Mnk, Problem, RasterOrder, SingleTile};
 
 /// Why a call cannot be launched, although the kernel can implement its problem.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -24,14 +24,14 @@ pub enum CallError {
         /// The longest that can be.
         at_most: usize,
     },
-    /// More tiles than a grid has blocks.
+    /// More blocks than a grid has.
     #[error(
-        "the problem has {tiles} tiles of {tile}, but a launch has at most {}: use larger tiles, or several calls",
+        "the problem takes {blocks} blocks with tiles of {tile}, but a launch has at most {}: use larger tiles, fewer splits, or several calls",
         i32::MAX
     )]
     Tiles {
         /// How many.
-        tiles: usize,
+        blocks: usize,
         /// The tile.
         tile: Mnk,
     },
@@ -51,10 +51,29 @@ impl DeviceCall {
     }
 }
 
+/// Where a launch's flags and partial accumulators are: null where [`workspace`] is empty.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DeviceWorkspace {
+    /// Zero when the launch begins, and when it has ended.
+    pub flags: WorkspacePtr,
+    /// Of any contents.
+    pub partials: WorkspacePtr,
+}
+
+/// The workspace of a launch on a device that keeps `resident` blocks of the kernel at once.
+pub fn workspace(plan: &KernelPlan, problem: &Problem, resident: usize) -> WorkspaceRegions {
+    scheduler(plan).workspace(&TileSpace::new(plan, problem, resident), accumulator_bytes(plan))
+}
+
+/// What is no scheduler of ours was refused when the plan was lowered.
+fn scheduler(plan: &KernelPlan) -> &'static dyn TileScheduler {
+    of_spec(&plan.spec).unwrap_or(&SingleTile)
+}
+
 /// The launch of a problem on a device that keeps `resident` blocks of the kernel at once.
 ///
-/// `epilogue` is the program of the plan's epilogue. Operands were checked by
-/// [`can_implement`](crate::can_implement), and the problem is not empty.
+/// `epilogue` is the program of the plan's epilogue, `at` memory of the sizes that [`workspace`] says. Operands were checked
+/// by [`can_implement`](crate::can_implement), and the problem is not empty.
 ///
 /// # Errors
 /// [`CallError`].
@@ -64,6 +83,7 @@ pub fn call(
     arguments: &Arguments<'_>,
     epilogue: &Program,
     resident: usize,
+    at: DeviceWorkspace,
 ) -> Result<DeviceCall, CallError> {
     let user = problem.bound();
     let tile = plan.tile;
@@ -76,12 +96,13 @@ pub fn call(
     }
     let extents = if plan.transposed { user.swapped() } else { user };
     let space = TileSpace::new(plan, problem, resident);
-    let tiles = space.total();
-    if tiles > i32::MAX as usize {
-        return Err(CallError::Tiles { tiles, tile });
+    let scheduler = scheduler(plan);
+    let (grid, cut) = (scheduler.blocks(&space), scheduler.cut(&space));
+    // Persistent blocks count beyond the last tile by a grid.
+    let blocks = grid.max(space.total().saturating_add(space.wave));
+    if blocks > i32::MAX as usize {
+        return Err(CallError::Tiles { blocks, tile });
     }
-    let persistent = matches!(plan.spec.scheduler, SchedulerId::PERSISTENT);
-    let grid = if persistent { tiles.min(space.wave) } else { tiles };
     let along_m = matches!(space.raster, RasterOrder::AlongM);
     let across = if along_m { space.tiles.n } else { space.tiles.m };
     let bound = epilogue.bind(&arguments.epilogue, OutputShape::of(problem), arguments.d.space())?;
@@ -96,13 +117,16 @@ pub fn call(
         d_strides: [m, n, if arguments.d.extents()[0] == 1 { 0 } else { batch }],
         extents: [extents.m as u32, extents.n as u32, extents.k as u32],
         scheduler: [
-            tiles as u32,
+            space.total() as u32,
             space.tiles.m as u32,
             space.tiles.n as u32,
             space.tiles.k as u32,
             space.swizzle.clamp(1, across.max(1)) as u32,
             u32::from(along_m),
+            cut.split_tiles as u32,
+            cut.pieces as u32,
         ],
+        workspace: [at.flags.address, at.partials.address],
     };
     Ok(DeviceCall { grid: grid as u32, params: Packed::new(&values, &bound.pack()) })
 }

@@ -19,7 +19,7 @@ mod operand;
 mod orbits;
 pub mod params;
 
-pub use call::{CallError, DeviceCall, call};
+pub use call::{CallError, DeviceCall, DeviceWorkspace, call, workspace};
 
 use crate::device_code;
 use config::Tile;
@@ -29,6 +29,8 @@ use warpwright_epilogue::{Program as EpilogueProgram, cuda};
 use warpwright_layout::LayoutError;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{LaunchTemplate, Program, WorkspaceLayout};
+use warpwright_schedulers::WorkspaceRegions;
+use warpwright_schedulers::cuda::{DeviceText, device_text};
 use warpwright_spec::{KernelPlan, ScheduleId, SchedulerId, Violation};
 
 /// Why a plan has no device code.
@@ -92,7 +94,7 @@ pub fn program(plan: &KernelPlan) -> Result<Program, LowerError> {
         name: plan.name(),
         tag: plan.spec.arch,
         launches: vec![launch],
-        workspace: WorkspaceLayout::default(),
+        workspace: WorkspaceLayout { bytes: 0, alignment: WorkspaceRegions::ALIGN },
     })
 }
 
@@ -110,9 +112,6 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
         let (schedule, user) = (spec.schedule, &plan.spec);
         return Err(LowerError::Mainloop { schedule, a: user.a, b: user.b, d: user.d });
     }
-    if spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler) {
-        return Err(LowerError::Scheduler { scheduler: spec.scheduler });
-    }
     if let Some(element) = epilogue.elements().find(|&e| !device_code::element(e)) {
         return Err(LowerError::Element { element });
     }
@@ -121,10 +120,9 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
         Some(extension) => (extension.name, extension.cuda),
         None => ("Sm80Multistage", include_str!("../sm80_multistage.cuh")),
     };
-    let (scheduler_name, scheduler_text) = match (spec.tile_scheduler, spec.scheduler) {
-        (Some(extension), _) => (extension.name, extension.cuda),
-        (None, SchedulerId::PERSISTENT) => ("PersistentScheduler", warpwright_schedulers::cuda::PERSISTENT),
-        (None, _) => ("SingleTileScheduler", warpwright_schedulers::cuda::SINGLE_TILE),
+    let scheduler = match spec.tile_scheduler {
+        Some(extension) => DeviceText { name: extension.name, text: [extension.cuda, ""] },
+        None => device_text(spec.scheduler).ok_or(LowerError::Scheduler { scheduler: spec.scheduler })?,
     };
     let name = plan.name();
     let mut text = format!("// {name}: d = {}\n", spec.epilogue);
@@ -138,7 +136,7 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     text += &cuda::params(epilogue.block());
     params::write(&mut text, epilogue.block().size());
     text += warpwright_schedulers::cuda::WORK;
-    text += scheduler_text;
+    text.extend(scheduler.text);
     text += warpwright_epilogue::cuda::ACCESS;
     text += &cuda::epilogue(epilogue, cuda::Accesses::of(plan));
     text += warpwright_epilogue::cuda::VISITOR;
@@ -149,8 +147,9 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
         text,
         "extern \"C\" __global__ void {bounds} {name}(const __grid_constant__ Params params) {{\n\
          \x20   extern __shared__ __align__(1024) unsigned char shared[];\n\
-         \x20   gemm_universal<{scheduler_name}, {mainloop_name}, Epilogue>(params, shared);\n\
-         }}\n"
+         \x20   gemm_universal<{}, {mainloop_name}, Epilogue>(params, shared);\n\
+         }}\n",
+        scheduler.name
     );
     Ok(text)
 }

@@ -19,14 +19,18 @@ const fn member(ty: &'static str, name: &'static str, bytes: usize) -> Member {
 const OPERAND: [Member; 3] =
     [member("const void*", "pointer", 8), member("long long", "leading", 8), member("long long", "stride_batch", 8)];
 
-/// Extents in tiles, in the kernel's terms, and the order in which they are walked.
-const SCHEDULER: [Member; 6] = [
+/// Extents in tiles, in the kernel's terms, the order in which they are walked, how they are cut along K, and workspace.
+const SCHEDULER: [Member; 10] = [
     member("unsigned", "tiles", 4),
     member("unsigned", "tiles_m", 4),
     member("unsigned", "tiles_n", 4),
     member("unsigned", "k_tiles", 4),
     member("unsigned", "band", 4),
     member("unsigned", "along_m", 4),
+    member("unsigned", "split_tiles", 4),
+    member("unsigned", "pieces", 4),
+    member("unsigned*", "flags", 8),
+    member("void*", "partials", 8),
 ];
 
 /// The kernel's parameters but for the epilogue's, which come last. Extents are in the kernel's terms, D's strides in the
@@ -39,7 +43,7 @@ const KERNEL: [Member; 8] = [
     member("unsigned", "columns", 4),
     member("unsigned", "depth", 4),
     member("unsigned", "reserved", 4),
-    member("SchedulerArg", "scheduler", 24),
+    member("SchedulerArg", "scheduler", 48),
 ];
 
 /// Bytes before the epilogue's parameters.
@@ -112,8 +116,10 @@ pub(crate) struct Values {
     pub d_strides: [i64; 3],
     /// Rows, columns, depth.
     pub extents: [u32; 3],
-    /// Tiles, tiles along M, along N, K tiles, band, whether along M.
-    pub scheduler: [u32; 6],
+    /// Tiles, tiles along M, along N, K tiles, band, whether along M, split tiles, pieces.
+    pub scheduler: [u32; 8],
+    /// Addresses of flags and of partial accumulators.
+    pub workspace: [u64; 2],
 }
 
 impl Packed {
@@ -135,6 +141,7 @@ impl Packed {
         values.extents.iter().for_each(|e| put(&e.to_le_bytes()));
         put(&[0; 4]);
         values.scheduler.iter().for_each(|s| put(&s.to_le_bytes()));
+        values.workspace.iter().for_each(|s| put(&s.to_le_bytes()));
         put(epilogue);
         packed
     }
@@ -167,15 +174,16 @@ mod tests {
             d: 7,
             d_strides: [8, 9, 10],
             extents: [11, 12, 13],
-            scheduler: [14, 15, 16, 17, 18, 19],
+            scheduler: [14, 15, 16, 17, 18, 19, 20, 21],
+            workspace: [22, 23],
         };
-        let packed = Packed::new(&values, &[20; 24]);
+        let packed = Packed::new(&values, &[24; 24]);
         assert_eq!(packed.len(), size(24));
         let words: Vec<u64> = packed[..80].chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(words, (1..=10).collect::<Vec<_>>());
         let halves: Vec<u32> =
             packed[80..EPILOGUE].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
-        assert_eq!(halves, [11, 12, 13, 0, 14, 15, 16, 17, 18, 19]);
-        assert_eq!(packed[EPILOGUE..], [20; 24]);
+        assert_eq!(halves, [11, 12, 13, 0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23, 0]);
+        assert_eq!(packed[EPILOGUE..], [24; 24]);
     }
 }

@@ -1,0 +1,105 @@
+// Putting the parts of a tile together through workspace. A sum is (…(p0 + p1) + p2) + … in the accumulator's type, whoever
+// computes it, so every way of fix-up, and the host's, gives the same bits.
+//
+// Accumulators have `Value`, `vectors` and for_each_vector(f), which calls f(i, x) with each Value (&x)[n] of a thread. Vector
+// i of thread t lies at (i × threads + t) × sizeof(x) of a part's partials: neighbouring threads touch neighbouring bytes.
+//
+// Flags are zero when a launch begins, and it leaves them zero. Stores become visible through them: __syncthreads() orders all
+// threads' stores before thread 0's release, and thread 0's acquire before all threads' loads.
+template <class Accumulators>
+struct Partials {
+    using Value = typename Accumulators::Value;
+    // Bytes of one part.
+    static constexpr unsigned long long stride = cfg::tile_m * cfg::tile_n * sizeof(Value);
+
+    unsigned char* base;
+
+    __device__ __forceinline__ Partials(const SchedulerArg& arg, unsigned long long part)
+        : base(static_cast<unsigned char*>(arg.partials) + part * stride) {}
+
+    __device__ __forceinline__ void store(Accumulators& accumulators) const {
+        accumulators.for_each_vector([this](unsigned i, auto& x) { write(at(i, x), x); });
+    }
+
+    __device__ __forceinline__ void load(Accumulators& accumulators) const {
+        accumulators.for_each_vector([this](unsigned i, auto& x) { read(x, at(i, x)); });
+    }
+
+    // Accumulators plus what is stored.
+    __device__ __forceinline__ void add_to(Accumulators& accumulators) const {
+        accumulators.for_each_vector([this](unsigned i, auto& x) {
+            constexpr unsigned n = sizeof(x) / sizeof(Value);
+            Value y[n];
+            read(y, at(i, x));
+#pragma unroll
+            for (unsigned v = 0; v < n; ++v) x[v] += y[v];
+        });
+    }
+
+   private:
+    template <class V>
+    __device__ __forceinline__ unsigned char* at(unsigned i, const V& x) const {
+        static_assert(Accumulators::vectors * cfg::threads * sizeof(x) == stride, "a part is all threads' vectors");
+        return base + (i * cfg::threads + threadIdx.x) * sizeof(x);
+    }
+
+    static constexpr unsigned width = 16;
+
+    template <unsigned n>
+    static __device__ __forceinline__ void write(unsigned char* to, const Value (&x)[n]) {
+        static_assert(sizeof(x) % width == 0, "a vector is whole stores");
+        unsigned words[sizeof(x) / 4];
+        memcpy(words, x, sizeof(x));
+#pragma unroll
+        for (unsigned b = 0; b < sizeof(x); b += width) ptx::st_global<width>(to + b, words + b / 4);
+    }
+
+    template <unsigned n>
+    static __device__ __forceinline__ void read(Value (&x)[n], const unsigned char* from) {
+        unsigned words[sizeof(x) / 4];
+#pragma unroll
+        for (unsigned b = 0; b < sizeof(x); b += width) ptx::ld_global<width>(words + b / 4, from + b);
+        memcpy(x, words, sizeof(x));
+    }
+};
+
+// In the order of K: a part waits for its predecessor, adds what is stored and stores the sum. One part a tile; the part that
+// ends K keeps the sum. Waits for CTAs of lower numbers only, which started before.
+struct Turnstile {
+    template <class Accumulators>
+    static __device__ __forceinline__ bool combine(const SchedulerArg& arg, const Work& w, unsigned,
+                                                   Accumulators& accumulators) {
+        const Partials<Accumulators> partials(arg, w.tile);
+        unsigned* flag = arg.flags + w.tile;
+        if (w.split > 0) {
+            if (threadIdx.x == 0) {
+                while (ptx::ld_acquire(flag) != w.split) {
+                }
+            }
+            __syncthreads();
+            partials.add_to(accumulators);
+        }
+        if (!w.last) partials.store(accumulators);
+        __syncthreads();
+        if (threadIdx.x == 0) ptx::st_release(flag, w.last ? 0 : w.split + 1);
+        return w.last;
+    }
+};
+
+// Nobody waits: every part is stored, and the CTA that is the last to arrive adds them up.
+struct LastArrival {
+    template <class Accumulators>
+    static __device__ __forceinline__ bool combine(const SchedulerArg& arg, const Work& w, unsigned parts,
+                                                   Accumulators& accumulators) {
+        const unsigned long long first = static_cast<unsigned long long>(w.tile) * parts;
+        Partials<Accumulators>(arg, first + w.split).store(accumulators);
+        __syncthreads();
+        // Counts to parts - 1, then starts over.
+        const bool last = threadIdx.x == 0 && ptx::atom_inc_acq_rel(arg.flags + w.tile, parts - 1) == parts - 1;
+        if (!__syncthreads_or(last)) return false;
+        Partials<Accumulators>(arg, first).load(accumulators);
+#pragma unroll 1
+        for (unsigned part = 1; part < parts; ++part) Partials<Accumulators>(arg, first + part).add_to(accumulators);
+        return true;
+    }
+};

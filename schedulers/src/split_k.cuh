@@ -1,0 +1,26 @@
+// Split-K scheduler: every tile is cut along K into `pieces` parts, one a CTA. All tiles' first parts come first, so that CTAs
+// that run together read the same K.
+template <class Fixup>
+struct SplitKScheduler {
+    const SchedulerArg& arg;
+
+    __device__ __forceinline__ explicit SplitKScheduler(const SchedulerArg& a) : arg(a) {}
+
+    __device__ __forceinline__ Work first() const {
+        const unsigned split = blockIdx.x / arg.tiles;
+        Work w = whole_tile(arg, blockIdx.x % arg.tiles);
+        w.k_begin = part_begin(arg.k_tiles, arg.pieces, split);
+        w.k_count = part_begin(arg.k_tiles, arg.pieces, split + 1) - w.k_begin;
+        w.split = split;
+        w.last = split + 1 == arg.pieces;
+        w.whole = arg.pieces == 1;
+        return w;
+    }
+
+    __device__ __forceinline__ Work next() const { return {}; }
+
+    template <class Accumulators>
+    __device__ __forceinline__ bool fixup(const Work& w, Accumulators& accumulators) const {
+        return w.whole || Fixup::combine(arg, w, arg.pieces, accumulators);
+    }
+};
