@@ -16,6 +16,7 @@ pub mod expression;
 pub mod fuzz;
 pub mod layouts;
 pub mod library;
+pub mod micro;
 pub mod naive;
 pub mod operand;
 pub mod pairwise;

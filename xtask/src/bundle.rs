@@ -8,14 +8,17 @@ const BINARIES: &[(&str, &str)] = &[("warpwright-tests", "gpu-suite"), ("warpwri
 
 /// What runs there: right first, then the sanitizers on small cases, then times.
 const SCRIPT: &str = r#"#!/usr/bin/env bash
-# Usage: run.sh [FOR_RESULTS]. NVRTC is found through WARPWRIGHT_NVRTC_DIR, the loader's path or CUDA's usual folders.
+# Usage: run.sh [FOR_RESULTS], or run.sh micro [FOR_RESULTS] for the emulator's micro-kernels alone. NVRTC is found through WARPWRIGHT_NVRTC_DIR, the loader's path or CUDA's usual folders.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+micro=
+[ "${1:-}" = micro ] && { micro=1; shift; }
 out=${1:-$here}
 if [ -z "${WARPWRIGHT_NVRTC_DIR:-}" ]; then
     found=$(ls -d /usr/local/cuda*/targets/*/lib/libnvrtc.so.1[23] 2>/dev/null | tail -n 1)
     [ -n "$found" ] && export WARPWRIGHT_NVRTC_DIR=$(dirname "$found")
 fi
+[ -n "$micro" ] && exec "$here/gpu-suite" micro --out "$out"
 "$here/gpu-suite" --cases "$here/cases" --out "$out" || status=1
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 for tool in memcheck racecheck; do

@@ -31,6 +31,7 @@ mod tensor;
 mod view;
 mod workspace;
 
+pub use backend::cuda::{TensorMapFault, TensorMapFields};
 pub use device::Device;
 pub use error::{
     CaptureError, DeviceError, DriverFault, LoadError, MemoryError, RunError, StreamError, TensorError, WorkspaceError,

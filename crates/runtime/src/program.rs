@@ -20,7 +20,8 @@ pub struct Program {
 pub struct LaunchTemplate {
     /// The kernel's name: `extern "C" __global__`, with one parameter, a struct passed by value.
     pub entry: String,
-    /// CUDA C++, self-contained: NVRTC has no headers. Launches with equal source and options share one module.
+    /// CUDA C++, self-contained: NVRTC has no headers. Or PTX, which begins with `.version` and which the driver assembles.
+    /// Launches with equal source and options share one module.
     pub source: String,
     /// NVRTC options besides [`DEFAULT_OPTIONS`](crate::nvrtc::DEFAULT_OPTIONS) and the target.
     pub options: Vec<String>,

@@ -61,6 +61,14 @@ fn type_bytes(name: &str) -> Option<u32> {
     })
 }
 
+/// A label of a branch table that nothing declares.
+fn unresolved<'a>(tables: &[(&'a str, Vec<Operand<'a>>)]) -> Option<&'a str> {
+    tables.iter().flat_map(|(_, targets)| targets).find_map(|target| match target {
+        Operand::Symbol(name) => Some(*name),
+        _ => None,
+    })
+}
+
 impl<'a> Parser<'a> {
     fn peek(&self) -> Option<Token<'a>> {
         self.lexemes.get(self.at).map(|l| l.token)
@@ -339,8 +347,10 @@ impl<'a> Parser<'a> {
                             }
                         }
                     });
-                    if let Some((name, _)) = lost.first() {
-                        return self.fail(ParseReason::Undeclared((*name).to_owned()));
+                    let lost = lost.first().map(|(name, _)| *name);
+                    let lost = lost.or_else(|| if depth == 1 { unresolved(&entry.branch_tables) } else { None });
+                    if let Some(name) = lost {
+                        return self.fail(ParseReason::Undeclared(name.to_owned()));
                     }
                     self.at += 1;
                     depth -= 1;
@@ -364,7 +374,7 @@ impl<'a> Parser<'a> {
                 }
                 _ => {
                     let instruction = self.instruction(loc)?;
-                    if matches!(instruction.opcode, "bra" | "brx") {
+                    if instruction.opcode == "bra" {
                         for operand in &instruction.operands {
                             if let Operand::Symbol(name) = operand {
                                 self.scopes.refer(name, entry.code.len());

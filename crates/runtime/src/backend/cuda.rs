@@ -5,8 +5,10 @@ mod fault;
 mod info;
 mod memory;
 mod stream;
+mod tensor_map;
 
 pub(crate) use memory::CudaBuffer;
+pub use tensor_map::{TensorMapFault, TensorMapFields};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -68,8 +68,9 @@ impl CudaExecutable {
         let sources: Vec<Source<'_>> = distinct_sources(program);
         let cubins: Vec<Vec<u8>> = sources
             .par_iter()
-            .map(|&(source, options)| {
-                nvrtc::cubin(Cache::global(), source, &program.name, target, options).map(|found| found.cubin)
+            .map(|&(source, options)| match assembly(source) {
+                Some(image) => Ok(image),
+                None => nvrtc::cubin(Cache::global(), source, &program.name, target, options).map(|found| found.cubin),
             })
             .collect::<Result<_, _>>()?;
 
@@ -106,6 +107,11 @@ fn distinct_sources(program: &Program) -> Vec<Source<'_>> {
         }
     }
     sources
+}
+
+/// The image that the driver assembles itself, if the source is PTX: the text with the NUL that ends it.
+fn assembly(source: &str) -> Option<Vec<u8>> {
+    source.trim_start().starts_with(".version").then(|| source.bytes().chain([0]).collect())
 }
 
 /// Refuses what no launch of this template could do on the device.
@@ -344,7 +350,8 @@ unsafe impl Sync for Module {}
 
 impl Module {
     fn load(context: &Arc<CudaContext>, cubin: &[u8]) -> Result<Module, DriverFault> {
-        // SAFETY: the image is a whole cubin: NVRTC made it, and the cache returns nothing that fails its checksum.
+        // SAFETY: the image is a whole cubin, which NVRTC made, the cache returning nothing that fails its checksum; or it is
+        // PTX that a NUL ends.
         let module = unsafe { result::module::load_data(cubin.as_ptr().cast()) }
             .map_err(|error| fault("cuModuleLoadData", error))?;
         Ok(Module { module, context: context.clone() })
