@@ -2,26 +2,71 @@
 //
 //   Scheduler   first(), next() → Work; fixup(work, accumulators), after which the CTA for which it is true holds the sum of
 //               all parts of the tile, and runs the epilogue
-//   Mainloop    Accumulators; run(work, accumulators), after which shared memory is free in all warps
-//   Accumulators  clear(); for_each_vector(f) for fix-up (fixup.cuh); what the epilogue reads (visitor.cuh)
+//   Mainloop    Accumulators; run(work, accumulators), which leaves zeros where there is no K
+//               share(work): this block's part of its cluster's work
+//               end_of_tile(), after which shared memory may be filled for the next tile
+//               has_producer: is_producer() threads call produce(scheduler, share), the others begin() and consume; all end()
+//               alternates: warp groups take tiles in turn; takes(turn), skip(work), await(turn), pass(turn)
+//   Accumulators  for_each_vector(f) for fix-up (fixup.cuh); what the epilogue reads (visitor.cuh)
 //   Epilogue    generated text (visitor.cuh)
+// What a block does of the work that its cluster was given. If zero scalars drop every use of the products, there are none.
+template <class Mainloop, class Epilogue>
+struct Share {
+    const Params& params;
+    const Mainloop& mainloop;
+
+    __device__ __forceinline__ bool multiplies(const Work& work) const {
+        return Epilogue::uses_accumulator(params.epilogue, work.group);
+    }
+    __device__ __forceinline__ Work operator()(const Work& work) const {
+        Work mine = mainloop.share(work);
+        if (!multiplies(work)) mine.k_count = 0;
+        return mine;
+    }
+};
+
+template <class Epilogue, class Scheduler, class Mainloop>
+__device__ __forceinline__ void consume(const Params& params, Scheduler& scheduler, Mainloop& mainloop, unsigned shared) {
+    const Visitor<Epilogue> visitor(params, shared);
+    const Share<Mainloop, Epilogue> share{params, mainloop};
+    unsigned turn = 0;
+    Work next = scheduler.first();
+#pragma unroll 1
+    while (next.valid) {
+        const Work work = share(next);
+        next = scheduler.next();
+        if (!Mainloop::alternates || mainloop.takes(turn)) {
+            typename Mainloop::Accumulators accumulators;
+            if constexpr (Mainloop::alternates) mainloop.await(turn);
+            mainloop.run(work, accumulators);
+            if constexpr (Mainloop::alternates) {
+                if (next.valid) mainloop.pass(turn);
+            }
+            bool complete = work.last;
+            if (share.multiplies(work)) complete = scheduler.fixup(work, accumulators);
+            if (complete) visitor.run(work, accumulators);
+            mainloop.end_of_tile();
+        } else if constexpr (Mainloop::alternates) {
+            mainloop.skip(work);
+        }
+        ++turn;
+    }
+}
+
 template <class Scheduler, class Mainloop, class Epilogue>
 __device__ __forceinline__ void gemm_universal(const Params& params, const void* shared_memory) {
     const unsigned shared = ptx::shared_address(shared_memory);
     Scheduler scheduler(params.scheduler);
     Mainloop mainloop(params, shared);
-    const Visitor<Epilogue> visitor(params, shared);
-#pragma unroll 1
-    for (Work work = scheduler.first(); work.valid; work = scheduler.next()) {
-        typename Mainloop::Accumulators accumulators;
-        accumulators.clear();
-        bool complete = work.last;
-        if (Epilogue::uses_accumulator(params.epilogue, work.group)) {
-            mainloop.run(work, accumulators);
-            complete = scheduler.fixup(work, accumulators);
+    if constexpr (Mainloop::has_producer) {
+        if (mainloop.is_producer()) {
+            mainloop.produce(scheduler, Share<Mainloop, Epilogue>{params, mainloop});
+        } else {
+            mainloop.begin();
+            consume<Epilogue>(params, scheduler, mainloop, shared);
         }
-        if (complete) visitor.run(work, accumulators);
-        // The next tile's copies may overwrite slabs that another warp still reads.
-        __syncthreads();
+        mainloop.end();
+    } else {
+        consume<Epilogue>(params, scheduler, mainloop, shared);
     }
 }

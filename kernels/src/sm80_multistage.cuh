@@ -182,6 +182,7 @@ struct Sm80Stage {
 
 struct Sm80Multistage {
     using Accumulators = Sm80Accumulators;
+    static constexpr bool has_producer = false, alternates = false;
     static constexpr unsigned k_blocks = cfg::tile_k / 16;
     // With an even number of K blocks the two fragment buffers alternate across tiles, and the first fragments of the next
     // tile are loaded during the last block of this one.
@@ -204,6 +205,7 @@ struct Sm80Multistage {
           load_b(idx::warp_column(threadIdx.x / 32), shared) {}
 
     __device__ __forceinline__ void run(const Work& work, Accumulators& accumulators) {
+        accumulators.clear();
         if (work.k_count == 0) return;
         const unsigned first_k = work.k_begin * cfg::tile_k;
         const unsigned end_k = min(params.depth, first_k + work.k_count * cfg::tile_k);
@@ -246,6 +248,11 @@ struct Sm80Multistage {
         ptx::cp_async_wait<0>();
         __syncthreads();
     }
+
+    static __device__ __forceinline__ const Work& share(const Work& work) { return work; }
+
+    // The next tile's copies may overwrite slabs that another warp still reads.
+    static __device__ __forceinline__ void end_of_tile() { __syncthreads(); }
 
    private:
     __device__ __forceinline__ void request(unsigned part, unsigned parts, Sm80Stage stage) {

@@ -1,14 +1,15 @@
-// Persistent scheduler: CTA c takes tiles c, c + gridDim.x, … of one linear order over all groups.
+// Persistent scheduler: cluster c takes tiles c, c + the number of clusters, … of one linear order over all groups. With a
+// cluster of several CTAs a tile here is one of each, side by side.
 struct PersistentScheduler {
     const SchedulerArg& arg;
     unsigned index;
 
-    __device__ __forceinline__ explicit PersistentScheduler(const SchedulerArg& a) : arg(a), index(blockIdx.x) {}
+    __device__ __forceinline__ explicit PersistentScheduler(const SchedulerArg& a) : arg(a), index(blockIdx.x / cfg::cluster_size) {}
 
     __device__ __forceinline__ Work first() const { return at(index); }
 
     __device__ __forceinline__ Work next() {
-        index += gridDim.x;
+        index += gridDim.x / cfg::cluster_size;
         return at(index);
     }
 

@@ -1,4 +1,4 @@
-// Single-tile scheduler: every CTA computes one tile, and M runs fastest.
+// Single-tile scheduler: every cluster computes one tile, or one of each of its CTAs side by side, and M runs fastest.
 struct SingleTileScheduler {
     const SchedulerArg& arg;
 
@@ -7,11 +7,12 @@ struct SingleTileScheduler {
     // The grid is one-dimensional, because its other dimensions end at 65,535.
     __device__ __forceinline__ Work first() const {
         const unsigned plane = arg.tiles_m * arg.tiles_n;
-        const unsigned in_plane = blockIdx.x % plane;
+        const unsigned index = blockIdx.x / cfg::cluster_size;
+        const unsigned in_plane = index % plane;
         Work w = {};
         w.tile_m = in_plane % arg.tiles_m;
         w.tile_n = in_plane / arg.tiles_m;
-        w.group = blockIdx.x / plane;
+        w.group = index / plane;
         w.k_count = arg.k_tiles;
         w.last = true;
         w.whole = true;

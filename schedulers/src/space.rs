@@ -60,6 +60,13 @@ impl TileSpace {
         }
     }
 
+    /// The same in tiles of whole clusters, which is what a launch with clusters hands out; `wave` counts clusters.
+    pub fn of_clusters(plan: &KernelPlan, problem: &Problem, wave: usize) -> TileSpace {
+        let Mnk { m, n, k } = plan.tile;
+        let tile = Mnk { m: m * plan.cluster.m, n: n * plan.cluster.n, k };
+        TileSpace::new(&KernelPlan { tile, ..*plan }, problem, wave)
+    }
+
     /// Tiles of all groups, if all groups are as large as the bound.
     pub fn total(&self) -> usize {
         self.tiles.plane().saturating_mul(self.groups)

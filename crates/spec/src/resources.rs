@@ -357,7 +357,8 @@ const fn accumulators(s: &Spec, tile: Mnk, warps: (usize, usize)) -> Accumulator
         InstructionId::WGMMA => AccumulatorSource {
             place: Place::Registers(RoleKind::Mma),
             stages: if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 },
-            subtile_m: tile.m,
+            // Each warp hands over 16 rows of one wgmma at a time.
+            subtile_m: 16 * warps.0,
             subtile_n: if tile.n.is_multiple_of(64) {
                 64
             } else if tile.n.is_multiple_of(32) {

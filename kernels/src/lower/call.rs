@@ -1,6 +1,6 @@
 //! From a plan and a call to a launch.
 
-use super::params::{OperandArg, Packed, Values};
+use super::params::{OperandArg, OperandKind, Packed, Values};
 use crate::contract::{Arguments, accumulator_bytes};
 use warpwright_epilogue::{BindError, OutputShape, Program};
 use warpwright_runtime::{LaunchCall, RawView, WorkspacePtr};
@@ -95,11 +95,13 @@ pub fn call(
         }
     }
     let extents = if plan.transposed { user.swapped() } else { user };
-    let space = TileSpace::new(plan, problem, resident);
+    // A cluster's blocks have neighbouring tiles: to the scheduler they are one.
+    let in_cluster = plan.cluster.m * plan.cluster.n;
+    let space = TileSpace::of_clusters(plan, problem, resident / in_cluster);
     let scheduler = scheduler(plan);
-    let (grid, cut) = (scheduler.blocks(&space), scheduler.cut(&space));
+    let (grid, cut) = (in_cluster * scheduler.blocks(&space), scheduler.cut(&space));
     // Persistent blocks count beyond the last tile by a grid.
-    let blocks = grid.max(space.total().saturating_add(space.wave));
+    let blocks = grid.max(space.total().saturating_add(space.wave).saturating_mul(in_cluster));
     if blocks > i32::MAX as usize {
         return Err(CallError::Tiles { blocks, tile });
     }
@@ -111,8 +113,8 @@ pub fn call(
     let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
     let [batch, m, n] = arguments.d.strides();
     let values = Values {
-        a: first.arg(plan.major_a),
-        b: second.arg(plan.major_b),
+        operands: matches!(OperandKind::of(plan), OperandKind::Strided)
+            .then(|| [first.arg(plan.major_a), second.arg(plan.major_b)]),
         d: arguments.d.address(),
         d_strides: [m, n, if arguments.d.extents()[0] == 1 { 0 } else { batch }],
         extents: [extents.m as u32, extents.n as u32, extents.k as u32],

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use warpwright_layout::atom::MmaAtom;
 use warpwright_layout::lower::index_function;
 use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, Operand, Swizzle, TiledMma, layout};
-use warpwright_spec::KernelPlan;
+use warpwright_spec::{InstructionId, KernelPlan, ScheduleId};
 
 /// The tile in the kernel's terms and how warps share it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +15,12 @@ pub(crate) struct Tile {
     pub warps_m: usize,
     pub warps_n: usize,
     pub threads: usize,
+    /// Rows of a warp group, where warp groups multiply.
+    pub warp_group_m: Option<usize>,
+    /// Whether every warp group has tiles of its own.
+    pub pingpong: bool,
+    /// Columns of accumulators that a warp stages at a time.
+    pub slab_columns: usize,
     /// Elements of D in one store.
     pub vector: usize,
 }
@@ -22,6 +28,9 @@ pub(crate) struct Tile {
 impl Tile {
     pub(crate) fn of(plan: &KernelPlan) -> Tile {
         let (warps_m, warps_n) = plan.resources.warps;
+        let slab_columns = plan.resources.accumulators.subtile_n / warps_n;
+        let pingpong = matches!(plan.spec.schedule, ScheduleId::PINGPONG);
+        let groups = if pingpong { 1 } else { warps_m / 4 };
         Tile {
             m: plan.tile.m,
             n: plan.tile.n,
@@ -29,7 +38,11 @@ impl Tile {
             warps_m,
             warps_n,
             threads: plan.resources.threads,
-            vector: plan.vector(),
+            warp_group_m: matches!(plan.spec.instruction, InstructionId::WGMMA).then(|| plan.tile.m / groups),
+            pingpong,
+            slab_columns,
+            // A slab has a vector for every lane.
+            vector: plan.vector().min(SLAB_ROWS * slab_columns / 32),
         }
     }
 
@@ -47,7 +60,7 @@ const SLAB_ROWS: usize = 16;
 
 /// Writes `namespace cfg` and the element of D.
 pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LayoutError> {
-    let Tile { m, n, k, threads, vector, .. } = *tile;
+    let Tile { m, n, k, threads, vector, slab_columns, .. } = *tile;
     let slab = plan.resources.buffer("staging").map_or(0, |b| b.offset);
     let _ = write!(
         text,
@@ -55,18 +68,19 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
          constexpr unsigned tile_m = {m}, tile_n = {n}, tile_k = {k};\n\
          constexpr unsigned warp_m = {}, warp_n = {};\n\
          constexpr unsigned threads = {threads}, stages = {};\n\
-         constexpr unsigned slab_rows = {SLAB_ROWS}, slab_columns = {};\n\
+         constexpr unsigned slab_rows = {SLAB_ROWS}, slab_columns = {slab_columns};\n\
          constexpr unsigned slab_offset = {slab}, slab_bytes = {};\n\
          constexpr int d_vector = {vector};\n\
          constexpr bool transposed = {};\n\
+         constexpr unsigned cluster_size = {};\n\
          }}\n\
          using ElementD = {};\n",
         tile.warp_m(),
         tile.warp_n(),
         plan.resources.stages,
-        tile.warp_n(),
-        SLAB_ROWS * tile.warp_n() * plan.spec.acc.bits() / 8,
+        SLAB_ROWS * slab_columns * plan.spec.acc.bits() / 8,
         plan.transposed,
+        plan.cluster.m * plan.cluster.n,
         plan.spec.d.name(),
     );
     Ok(())
@@ -74,15 +88,21 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
 
 /// Writes `namespace idx`: where warps, lanes and vectors are.
 pub(crate) fn indices(text: &mut String, tile: &Tile) -> Result<(), LayoutError> {
-    let columns = tile.warp_n();
+    let columns = tile.slab_columns;
     let warps = [tile.warps_m, tile.warps_n];
+    // The four warps of a warp group have 16 rows each of every wgmma.
+    let rows = match tile.warp_group_m {
+        Some(_) if tile.pingpong => plain(&[4, tile.warps_m / 4], &[SLAB_ROWS, 0])?,
+        Some(rows) => plain(&[4, tile.warps_m / 4], &[SLAB_ROWS, rows])?,
+        None => plain(&warps, &[tile.warp_m(), 0])?,
+    };
     let mma = TiledMma::new(MmaAtom::mma_sync(16, 16, [32, 16, 16, 32])?, &layout!((1, 1, 1)))?;
     let [row, column] = mma.tv_coordinates(Operand::C)?;
     let vectors = [columns / tile.vector, SLAB_ROWS];
     *text += "namespace idx {\n";
     let functions = [
-        index_function("warp_row", &plain(&warps, &[tile.warp_m(), 0])?.into(), &["warp"])?,
-        index_function("warp_column", &plain(&warps, &[0, columns])?.into(), &["warp"])?,
+        index_function("warp_row", &rows.into(), &["warp"])?,
+        index_function("warp_column", &plain(&warps, &[0, tile.warp_n()])?.into(), &["warp"])?,
         index_function("accumulator_row", &row.into(), &["lane", "value"])?,
         index_function("accumulator_column", &column.into(), &["lane", "value"])?,
         index_function("slab", &slab(columns)?, &["row", "column"])?,

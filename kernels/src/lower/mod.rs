@@ -17,6 +17,7 @@ mod call;
 mod config;
 mod operand;
 mod orbits;
+mod wgmma;
 pub mod params;
 
 pub use call::{CallError, DeviceCall, DeviceWorkspace, call, workspace};
@@ -24,6 +25,7 @@ pub use call::{CallError, DeviceCall, DeviceWorkspace, call, workspace};
 use crate::device_code;
 use config::Tile;
 use operand::{Side, operand};
+use params::OperandKind;
 use std::fmt::Write;
 use warpwright_epilogue::{Program as EpilogueProgram, cuda};
 use warpwright_layout::LayoutError;
@@ -31,7 +33,7 @@ use warpwright_numeric::Dtype;
 use warpwright_runtime::{LaunchTemplate, Program, WorkspaceLayout};
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_schedulers::cuda::{DeviceText, device_text};
-use warpwright_spec::{KernelPlan, ScheduleId, SchedulerId, Violation};
+use warpwright_spec::{InstructionId, KernelPlan, ScheduleId, SchedulerId, Violation};
 
 /// Why a plan has no device code.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -85,9 +87,9 @@ pub fn program(plan: &KernelPlan) -> Result<Program, LowerError> {
         source: source_with(plan, &epilogue)?,
         options: Vec::new(),
         block: [resources.threads as u32, 1, 1],
-        cluster: [1, 1, 1],
+        cluster: [(plan.cluster.m * plan.cluster.n) as u32, 1, 1],
         shared_bytes: resources.shared_bytes as u32,
-        params_bytes: params::size(epilogue.block().size()),
+        params_bytes: OperandKind::of(plan).size(epilogue.block().size()),
         pdl: false,
     };
     Ok(Program {
@@ -116,8 +118,10 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
         return Err(LowerError::Element { element });
     }
     let tile = Tile::of(plan);
+    let warp_specialized = spec.mainloop.is_none() && matches!(spec.instruction, InstructionId::WGMMA);
     let (mainloop_name, mainloop_text) = match spec.mainloop {
         Some(extension) => (extension.name, extension.cuda),
+        None if warp_specialized => ("Sm90WarpSpecialized", include_str!("../sm90_warp_specialized.cuh")),
         None => ("Sm80Multistage", include_str!("../sm80_multistage.cuh")),
     };
     let scheduler = match spec.tile_scheduler {
@@ -127,14 +131,21 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     let name = plan.name();
     let mut text = format!("// {name}: d = {}\n", spec.epilogue);
     text += include_str!("../ptx.cuh");
+    if warp_specialized {
+        text += include_str!("../ptx_sm90.cuh");
+    }
     text += include_str!("../numeric.cuh");
     config::write(&mut text, plan, &tile)?;
-    operand(&mut text, plan, &tile, Side::First)?;
-    operand(&mut text, plan, &tile, Side::Second)?;
+    if warp_specialized {
+        wgmma::write(&mut text, plan, &tile)?;
+    } else {
+        operand(&mut text, plan, &tile, Side::First)?;
+        operand(&mut text, plan, &tile, Side::Second)?;
+    }
     config::indices(&mut text, &tile)?;
     text += cuda::argument_structs(epilogue.compute());
     text += &cuda::params(epilogue.block());
-    params::write(&mut text, epilogue.block().size());
+    params::write(&mut text, OperandKind::of(plan), epilogue.block().size());
     text += warpwright_schedulers::cuda::WORK;
     text.extend(scheduler.text);
     text += warpwright_epilogue::cuda::ACCESS;

@@ -190,7 +190,7 @@ impl Description {
 }
 
 /// A function that looks a number up.
-fn table<T: std::fmt::Display + PartialEq>(
+pub(crate) fn table<T: std::fmt::Display + PartialEq>(
     text: &mut String,
     ty: &str,
     name: &str,

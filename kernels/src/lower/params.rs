@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use warpwright_epilogue::ParamBlock;
+use warpwright_spec::{KernelPlan, LoaderId};
 
 /// A member of a parameter struct: its C++ type, name and bytes.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +34,15 @@ const SCHEDULER: [Member; 10] = [
     member("void*", "partials", 8),
 ];
 
-/// The kernel's parameters but for the epilogue's, which come last. Extents are in the kernel's terms, D's strides in the
+/// A and B as plain loads and cp.async read them.
+const OPERANDS: [Member; 2] = [member("OperandArg", "a", 24), member("OperandArg", "b", 24)];
+
+/// A and B as TMA reads them. The backend writes the maps; they come first, because of their alignment.
+const MAPS: [Member; 2] = [member("ptx::TensorMap", "map_a", 128), member("ptx::TensorMap", "map_b", 128)];
+
+/// The kernel's parameters between its operands and the epilogue's. Extents are in the kernel's terms, D's strides in the
 /// user's.
-const KERNEL: [Member; 8] = [
-    member("OperandArg", "a", 24),
-    member("OperandArg", "b", 24),
+const KERNEL: [Member; 6] = [
     member("TensorArg", "d", 32),
     member("unsigned", "rows", 4),
     member("unsigned", "columns", 4),
@@ -46,16 +51,51 @@ const KERNEL: [Member; 8] = [
     member("SchedulerArg", "scheduler", 48),
 ];
 
-/// Bytes before the epilogue's parameters.
-pub const EPILOGUE: usize = total(&KERNEL);
+/// How a kernel takes A and B.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OperandKind {
+    /// By address and strides.
+    Strided,
+    /// By tensor maps.
+    TensorMaps,
+}
+
+impl OperandKind {
+    /// How a plan's kernel takes them.
+    pub const fn of(plan: &KernelPlan) -> OperandKind {
+        match plan.spec.loader {
+            LoaderId::TMA | LoaderId::TMA_MULTICAST => OperandKind::TensorMaps,
+            _ => OperandKind::Strided,
+        }
+    }
+
+    const fn members(self) -> &'static [Member; 2] {
+        match self {
+            OperandKind::Strided => &OPERANDS,
+            OperandKind::TensorMaps => &MAPS,
+        }
+    }
+
+    /// Bytes before the epilogue's parameters.
+    pub const fn epilogue(self) -> usize {
+        total(self.members()) + total(&KERNEL)
+    }
+
+    /// Bytes of the block with an epilogue's parameters of this size. An empty C++ struct still has a byte.
+    pub const fn size(self, epilogue: usize) -> usize {
+        let bytes = self.epilogue() + if epilogue == 0 { ParamBlock::ALIGNMENT } else { epilogue };
+        match self {
+            OperandKind::Strided => bytes,
+            OperandKind::TensorMaps => bytes.next_multiple_of(MAP_ALIGNMENT),
+        }
+    }
+}
+
+/// What the address of a tensor map must be a multiple of.
+const MAP_ALIGNMENT: usize = 64;
 
 /// Bytes of the largest block.
-pub const MAX_BYTES: usize = size(ParamBlock::MAX_BYTES);
-
-/// Bytes of the block with an epilogue's parameters of this size. An empty C++ struct still has a byte.
-pub const fn size(epilogue: usize) -> usize {
-    EPILOGUE + if epilogue == 0 { ParamBlock::ALIGNMENT } else { epilogue }
-}
+pub const MAX_BYTES: usize = OperandKind::TensorMaps.size(ParamBlock::MAX_BYTES);
 
 const fn total(members: &[Member]) -> usize {
     let (mut sum, mut i) = (0, 0);
@@ -67,13 +107,16 @@ const fn total(members: &[Member]) -> usize {
 }
 
 /// Writes the structs, with their offsets asserted.
-pub(crate) fn write(text: &mut String, epilogue: usize) {
-    structure(text, "OperandArg", &OPERAND);
+pub(crate) fn write(text: &mut String, kind: OperandKind, epilogue: usize) {
+    if kind == OperandKind::Strided {
+        structure(text, "OperandArg", &OPERAND);
+    }
     structure(text, "SchedulerArg", &SCHEDULER);
-    let mut members = KERNEL.to_vec();
+    let mut members = kind.members().to_vec();
+    members.extend(KERNEL);
     members.push(member("EpilogueParams", "epilogue", epilogue));
     structure(text, "Params", &members);
-    let _ = writeln!(text, "static_assert(sizeof(Params) == {}, \"size of Params\");", size(epilogue));
+    let _ = writeln!(text, "static_assert(sizeof(Params) == {}, \"size of Params\");", kind.size(epilogue));
 }
 
 fn structure(text: &mut String, name: &str, members: &[Member]) {
@@ -109,8 +152,8 @@ pub(crate) struct OperandArg {
 /// What [`Packed`] is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Values {
-    pub a: OperandArg,
-    pub b: OperandArg,
+    /// A and B; `None` where the backend writes tensor maps.
+    pub operands: Option<[OperandArg; 2]>,
     pub d: u64,
     /// Along M, along N, between batch entries.
     pub d_strides: [i64; 3],
@@ -125,13 +168,14 @@ pub(crate) struct Values {
 impl Packed {
     /// Packs in the order of the structs, whose members leave no gaps.
     pub(crate) fn new(values: &Values, epilogue: &[u8]) -> Packed {
-        let mut packed = Packed { bytes: [0; MAX_BYTES], len: size(epilogue.len()) };
-        let mut at = 0;
+        let kind = if values.operands.is_some() { OperandKind::Strided } else { OperandKind::TensorMaps };
+        let mut packed = Packed { bytes: [0; MAX_BYTES], len: kind.size(epilogue.len()) };
+        let mut at = if values.operands.is_some() { 0 } else { total(&MAPS) };
         let mut put = |x: &[u8]| {
             packed.bytes[at..at + x.len()].copy_from_slice(x);
             at += x.len();
         };
-        for operand in [values.a, values.b] {
+        for operand in values.operands.iter().flatten() {
             put(&operand.pointer.to_le_bytes());
             put(&operand.leading.to_le_bytes());
             put(&operand.stride_batch.to_le_bytes());
@@ -160,17 +204,16 @@ mod tests {
 
     #[test]
     fn nested_sizes_are_those_of_their_structs() {
-        assert_eq!(total(&OPERAND), KERNEL[0].bytes);
-        assert_eq!(total(&SCHEDULER), KERNEL[7].bytes);
-        assert_eq!(warpwright_epilogue::Stem::Tensor.bytes(), KERNEL[2].bytes);
+        assert_eq!(total(&OPERAND), OPERANDS[0].bytes);
+        assert_eq!(total(&SCHEDULER), KERNEL[5].bytes);
+        assert_eq!(warpwright_epilogue::Stem::Tensor.bytes(), KERNEL[0].bytes);
     }
 
     #[test]
     fn values_are_where_the_struct_has_them() {
         let operand = |x| OperandArg { pointer: x, leading: x as i64 + 1, stride_batch: x as i64 + 2 };
         let values = Values {
-            a: operand(1),
-            b: operand(4),
+            operands: Some([operand(1), operand(4)]),
             d: 7,
             d_strides: [8, 9, 10],
             extents: [11, 12, 13],
@@ -178,12 +221,16 @@ mod tests {
             workspace: [22, 23],
         };
         let packed = Packed::new(&values, &[24; 24]);
-        assert_eq!(packed.len(), size(24));
+        assert_eq!(packed.len(), OperandKind::Strided.size(24));
         let words: Vec<u64> = packed[..80].chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(words, (1..=10).collect::<Vec<_>>());
-        let halves: Vec<u32> =
-            packed[80..EPILOGUE].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
+        let end = OperandKind::Strided.epilogue();
+        let halves: Vec<u32> = packed[80..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(halves, [11, 12, 13, 0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23, 0]);
-        assert_eq!(packed[EPILOGUE..], [24; 24]);
+        assert_eq!(packed[end..], [24; 24]);
+        let maps = Packed::new(&Values { operands: None, ..values }, &[24; 24]);
+        let rest = OperandKind::TensorMaps.epilogue() - 256;
+        assert_eq!(maps[256..256 + rest + 24], packed[48..]);
+        assert_eq!(maps.len() % MAP_ALIGNMENT, 0);
     }
 }

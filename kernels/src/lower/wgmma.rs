@@ -1,0 +1,219 @@
+//! What the warp-specialised mainloop needs: operands as TMA boxes and matrix descriptors, the instruction, the cluster.
+
+use super::LowerError;
+use super::config::{Tile, int, plain};
+use super::operand::{Side, table};
+use std::fmt::Write;
+use warpwright_layout::descriptor::SmemDescriptor;
+use warpwright_layout::lower::index_function;
+use warpwright_layout::smem::{Major, SmemSwizzle, atom, widest_swizzle};
+use warpwright_layout::tma::TensorMap;
+use warpwright_layout::{ComposedLayout, IntTuple, LayoutError, Tiler, int_tuple};
+use warpwright_numeric::Dtype;
+use warpwright_spec::{KernelPlan, MajorId, Mnk, RoleKind};
+
+/// Rows of A that one instruction multiplies.
+const ROWS: usize = 64;
+
+/// K of one instruction, in bytes.
+const DEPTH_BYTES: usize = 32;
+
+/// An operand's tile in shared memory, and the TMA boxes that fill it.
+pub(crate) struct TmaOperand {
+    name: &'static str,
+    dtype: Dtype,
+    extents: (usize, usize),
+    major: Major,
+    swizzle: SmemSwizzle,
+    /// (mn, k) to elements.
+    shared: ComposedLayout,
+    offset: usize,
+    /// Parts of the tile along mn, each loaded by another block of the cluster.
+    slices: usize,
+    /// Where a slice's boxes begin in it: mn and k.
+    boxes: Vec<[i64; 2]>,
+    /// Extents of a box, contiguous first.
+    box_extents: [u32; 2],
+}
+
+impl TmaOperand {
+    pub(crate) fn new(plan: &KernelPlan, side: Side) -> Result<TmaOperand, LayoutError> {
+        let spec = plan.kernel_spec();
+        let (name, dtype, mn, major, buffer, sharers) = match side {
+            Side::First => ("OperandA", spec.a, plan.tile.m, plan.major_a, "a", plan.cluster.n),
+            Side::Second => ("OperandB", spec.b, plan.tile.n, plan.major_b, "b", plan.cluster.m),
+        };
+        let k = plan.tile.k;
+        let (major, contiguous) = match major {
+            MajorId::K => (Major::K, k),
+            MajorId::MN => (Major::Mn, mn),
+        };
+        let bits = dtype.bits() as u32;
+        let swizzle = widest_swizzle(contiguous as u32, bits);
+        // A slice is whole atoms, so that it is a run of boxes; what cannot be cut is loaded by every block for itself.
+        let grain = if major == Major::K { 8 } else { swizzle.row_bytes() as usize * 8 / bits as usize };
+        let slices = if mn.is_multiple_of(sharers * grain) { sharers } else { 1 };
+        // The contiguous mode's blocks come last, so that a block is one run of whole rows.
+        let order = if major == Major::K { int_tuple!((1, 2)) } else { int_tuple!((2, 1)) };
+        let tile = |mn: usize| -> Result<ComposedLayout, LayoutError> {
+            atom(major, swizzle, bits)?.tile_to_shape(&IntTuple::flat(&[int(mn), int(k)])?, Some(&order))
+        };
+        // Boxes do not depend on the tensor's extents.
+        let tensor = plain(&[mn, k], &if major == Major::K { [k.next_multiple_of(128), 1] } else { [1, mn.next_multiple_of(128)] })?;
+        let map = TensorMap::of(&tensor, &tile(mn / slices)?, bits)?;
+        let boxes = (0..map.boxes())
+            .map(|number| {
+                let at = map.coordinates(number);
+                if major == Major::K { [at[1], at[0]] } else { [at[0], at[1]] }
+            })
+            .collect();
+        Ok(TmaOperand {
+            name,
+            dtype,
+            extents: (mn, k),
+            major,
+            swizzle,
+            shared: tile(mn)?,
+            offset: plan.resources.buffer(buffer).map_or(0, |b| b.offset),
+            slices,
+            boxes,
+            box_extents: [map.box_extents()[0], map.box_extents()[1]],
+        })
+    }
+
+    /// Bytes from the tile's start to an element. Where a box, a row of instructions or a K block begins, the swizzle moves
+    /// nothing.
+    fn bytes(&self, mn: i64, k: i64) -> i64 {
+        self.shared.layout.eval_at(&[mn, k]) * self.dtype.bits() as i64 / 8
+    }
+
+    /// The descriptor of what one instruction reads of this operand, at address 0.
+    fn descriptor(&self, mn: usize, k: usize) -> Result<u64, LayoutError> {
+        let read = [Tiler::of(mn as i64), Tiler::of(k as i64)];
+        let first = self.shared.layout.zipped_divide(&Tiler::ByMode(&read))?.mode(0);
+        Ok(SmemDescriptor::of(&first, self.major, self.swizzle, self.dtype.bits() as u32)?.sm90(0))
+    }
+
+    /// Writes the struct; one instruction reads `read` rows of it.
+    fn write(&self, text: &mut String, read: usize) -> Result<(), LayoutError> {
+        let (mn, k) = self.extents;
+        let depth = DEPTH_BYTES * 8 / self.dtype.bits();
+        let slice = mn / self.slices;
+        let box_bytes = self.box_extents.iter().product::<u32>() as usize * self.dtype.bits() / 8;
+        let _ = write!(
+            text,
+            "struct {} {{\n    using Element = {};\n    static constexpr bool mn_contiguous = {};\n    \
+             static constexpr unsigned stage_bytes = {}, shared = {};\n    \
+             static constexpr unsigned slices = {}, slice_mn = {slice}, slice_bytes = {};\n    \
+             static constexpr unsigned boxes = {}, box_bytes = {box_bytes};\n    \
+             static constexpr unsigned long long descriptor = {:#x}ull;\n",
+            self.name,
+            self.dtype.name(),
+            self.major == Major::Mn,
+            (mn * k * self.dtype.bits() / 8).next_multiple_of(1024),
+            self.offset,
+            self.slices,
+            if self.slices > 1 { self.bytes(slice as i64, 0) } else { 0 },
+            self.boxes.len(),
+            self.descriptor(read, depth)?,
+        );
+        let of = |f: &dyn Fn(i64, i64) -> i64| self.boxes.iter().map(|&[mn, k]| f(mn, k)).collect::<Vec<_>>();
+        table(text, "unsigned", "box_mn", &["box"], &of(&|mn, _| mn));
+        table(text, "unsigned", "box_k", &["box"], &of(&|_, k| k));
+        table(text, "unsigned", "box_offset", &["box"], &of(&|mn, k| self.bytes(mn, k)));
+        let blocks: Vec<_> = (0..k / depth).map(|b| self.bytes(0, (b * depth) as i64)).collect();
+        table(text, "unsigned", "block_step", &["k_block"], &blocks);
+        let parts: Vec<_> = (0..mn / read).map(|p| self.bytes((p * read) as i64, 0)).collect();
+        table(text, "unsigned", "part_step", &["part"], &parts);
+        *text += "};\n";
+        Ok(())
+    }
+}
+
+/// Writes the rest of `namespace cfg`, `OperandA`, `OperandB`, `namespace cluster` and `Wgmma`.
+pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LowerError> {
+    let registers = |kind| plan.resources.roles.iter().find(|role| role.kind == kind).map_or(0, |role| role.registers);
+    let Mnk { m, n, .. } = plan.cluster;
+    let _ = write!(
+        text,
+        "namespace cfg {{\n\
+         constexpr unsigned warp_group_m = {};\n\
+         constexpr bool pingpong = {};\n\
+         constexpr unsigned producer_registers = {}, consumer_registers = {};\n\
+         constexpr unsigned barriers_offset = {};\n\
+         constexpr unsigned cluster_m = {m}, cluster_n = {n};\n\
+         }}\n",
+        tile.warp_group_m.unwrap_or(0),
+        tile.pingpong,
+        registers(RoleKind::Load),
+        registers(RoleKind::Mma),
+        plan.resources.buffer("barriers").map_or(0, |b| b.offset),
+    );
+    TmaOperand::new(plan, Side::First)?.write(text, ROWS)?;
+    TmaOperand::new(plan, Side::Second)?.write(text, plan.tile.n)?;
+    cluster(text, plan.cluster)?;
+    instruction(text, plan);
+    Ok(())
+}
+
+/// Which block of the cluster is where: its rank by row and column, and back.
+fn cluster(text: &mut String, shape: Mnk) -> Result<(), LayoutError> {
+    let shape = [shape.m, shape.n];
+    *text += "namespace cluster {\n";
+    for (name, strides, arguments) in [
+        ("rank", [1, shape[0]], &["row", "column"][..]),
+        ("row_of", [1, 0], &["rank"][..]),
+        ("column_of", [0, 1], &["rank"][..]),
+    ] {
+        *text += &index_function(name, &plain(&shape, &strides)?.into(), arguments)?.to_string();
+    }
+    *text += "}\n";
+    Ok(())
+}
+
+/// `Wgmma::multiply<accumulate>(d, a, b)`: one instruction on a warp's fragments and two matrix descriptors.
+fn instruction(text: &mut String, plan: &KernelPlan) {
+    let spec = plan.kernel_spec();
+    let n = plan.tile.n;
+    let depth = DEPTH_BYTES * 8 / spec.a.bits();
+    let (accumulator, constraint) = match spec.acc {
+        Dtype::I32 => ("s32", "+r"),
+        _ => ("f32", "+f"),
+    };
+    let transposed = |major| i32::from(matches!(major, MajorId::MN));
+    let immediates = match spec.acc {
+        Dtype::I32 => String::new(),
+        _ if spec.a.bits() == 16 => {
+            format!(", 1, 1, {}, {}", transposed(plan.major_a), transposed(plan.major_b))
+        }
+        _ => ", 1, 1".to_owned(),
+    };
+    let count = n / 2;
+    let registers: Vec<_> = (0..count).map(|i| format!("%{i}")).collect();
+    let outputs: Vec<_> = (0..count).map(|i| format!("\"{constraint}\"(d[{}][{}])", i / 4, i % 4)).collect();
+    let _ = write!(
+        text,
+        "struct Wgmma {{\n    static constexpr unsigned k = {depth};\n    \
+         template <bool accumulate>\n    static __device__ __forceinline__ void multiply({ty} (&d)[{fragments}][4], \
+         unsigned long long a, unsigned long long b) {{\n        asm volatile(\n            \
+         \"{{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, %{scale}, 0;\\n\\t\"\n            \
+         \"wgmma.mma_async.sync.aligned.m64n{n}k{depth}.{accumulator}.{a}.{b} {{{registers}}}, %{desc_a}, %{desc_b}, \
+         p{immediates};\\n\\t}}\"\n            : {outputs}\n            : \"l\"(a), \"l\"(b), \"n\"(accumulate ? 1 : 0));\n    }}\n}};\n",
+        ty = if matches!(spec.acc, Dtype::I32) { "int" } else { "float" },
+        fragments = n / 8,
+        a = ptx_type(spec.a),
+        b = ptx_type(spec.b),
+        registers = registers.join(", "),
+        outputs = outputs.join(", "),
+        desc_a = count,
+        desc_b = count + 1,
+        scale = count + 2,
+    );
+}
+
+fn ptx_type(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::I8 => "s8",
+        other => other.name(),
+    }
+}

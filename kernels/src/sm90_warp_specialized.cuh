@@ -1,0 +1,303 @@
+// SM90 warp-specialised mainloop: one producer warp fills a ring of `cfg::stages` stages by TMA, warp groups of consumers
+// multiply what arrived with wgmma, straight from shared memory.
+//
+//   full[s]    completes when the bytes of stage s have arrived; consumers wait for it
+//   empty[s]   completes when every consumer warp that reads what this block loads has read stage s; the producer waits for it
+//
+// Everything about an operand's layout comes from its generated description (`OperandA`, `OperandB`):
+//   stage_bytes, shared         bytes of a stage, and where stage 0 is in shared memory
+//   mn_contiguous               whether M (or N) is contiguous in memory
+//   slices                      parts of the tile's rows, one loaded by each block of the cluster that shares the tile
+//   boxes                       TMA boxes of a slice
+//   slice_mn, slice_bytes       from one slice to the next, in rows and in the stage
+//   box_mn(i), box_k(i)         where box i begins in its slice
+//   box_offset(i), box_bytes    where it goes, from the slice's start, and its size
+//   descriptor                  the constant fields of its matrix descriptors
+//   block_step(k_block)         bytes from a stage's start to a K block
+//   part_step(part)             bytes from a stage's start to rows 64 * part
+// `Wgmma::multiply<accumulate>` is one instruction, K block of `Wgmma::k`.
+
+// A place in the ring, and the parity of the phase that fills it.
+struct Sm90Stage {
+    unsigned index, parity;
+
+    __device__ __forceinline__ void advance() {
+        if (++index == cfg::stages) {
+            index = 0;
+            parity ^= 1;
+        }
+    }
+    // As `count` calls of advance.
+    __device__ __forceinline__ void skip(unsigned count) {
+        const unsigned to = index + count;
+        parity ^= to / cfg::stages & 1;
+        index = to % cfg::stages;
+    }
+};
+
+// A consumer warp's accumulators: of each of its 64-row wgmma tiles it holds 16 rows, as m16n8 fragments. A subtile is
+// `cfg::slab_columns` columns of one wgmma tile.
+struct Sm90Accumulators {
+    static constexpr unsigned parts = cfg::warp_group_m / 64;
+    static constexpr unsigned fragments_n = cfg::tile_n / 8;
+    static constexpr unsigned slab_fragments = cfg::slab_columns / 8;
+    static constexpr unsigned slabs_n = cfg::tile_n / cfg::slab_columns;
+    static constexpr unsigned subtiles = parts * slabs_n;
+    static_assert(cfg::slab_rows == 16 && slabs_n * cfg::slab_columns == cfg::tile_n, "slabs cover a warp's rows");
+
+    Accumulator value[parts][fragments_n][4];
+
+    __device__ __forceinline__ unsigned row(unsigned subtile) const {
+        return idx::warp_row(threadIdx.x / 32) + subtile / slabs_n * 64;
+    }
+    __device__ __forceinline__ unsigned column(unsigned subtile) const { return subtile % slabs_n * cfg::slab_columns; }
+
+    // Registers cannot be indexed at run time, so the subtile is found by comparison.
+    template <class F>
+    __device__ __forceinline__ void for_each_pair(unsigned subtile, const F& f) const {
+        const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+        for (unsigned s = 0; s < subtiles; ++s) {
+            if (s != subtile) continue;
+#pragma unroll
+            for (unsigned j = 0; j < slab_fragments; ++j)
+#pragma unroll
+                for (unsigned v = 0; v < 4; v += 2) {
+                    const Accumulator(&x)[4] = value[s / slabs_n][s % slabs_n * slab_fragments + j];
+                    f(idx::accumulator_row(lane, v), idx::accumulator_column(lane, v) + j * 8, x[v], x[v + 1]);
+                }
+        }
+    }
+};
+
+// Where a block is in its cluster. Blocks of a row share A's tile, those of a column B's.
+struct Sm90Cluster {
+    unsigned row, column;
+
+    __device__ __forceinline__ Sm90Cluster() {
+        const unsigned rank = cfg::cluster_size == 1 ? 0 : ptx::cluster_rank();
+        row = cluster::row_of(rank);
+        column = cluster::column_of(rank);
+    }
+    // The blocks that share A's tile with this one, and those that share B's, a bit each.
+    __device__ __forceinline__ unsigned short row_mask() const {
+        unsigned mask = 0;
+#pragma unroll
+        for (unsigned c = 0; c < cfg::cluster_n; ++c) mask |= 1u << cluster::rank(row, c);
+        return static_cast<unsigned short>(mask);
+    }
+    __device__ __forceinline__ unsigned short column_mask() const {
+        unsigned mask = 0;
+#pragma unroll
+        for (unsigned r = 0; r < cfg::cluster_m; ++r) mask |= 1u << cluster::rank(r, column);
+        return static_cast<unsigned short>(mask);
+    }
+    // Of the cfg::cluster_m + cfg::cluster_n - 1 blocks whose loads this one reads, number i: its row, then the rest of its
+    // column.
+    __device__ __forceinline__ unsigned producer(unsigned i) const {
+        if (i < cfg::cluster_n) return cluster::rank(row, i);
+        const unsigned other = i - cfg::cluster_n;
+        return cluster::rank(other < row ? other : other + 1, column);
+    }
+};
+
+// Consumers come first, so that warp w of them stages its accumulators in slab w; the producer is the last warp group.
+struct Sm90WarpSpecialized {
+    using Accumulators = Sm90Accumulators;
+    static constexpr bool has_producer = true, alternates = cfg::pingpong;
+    static constexpr unsigned k_blocks = cfg::tile_k / Wgmma::k;
+    static constexpr unsigned consumer_threads = cfg::threads - 128;
+    static constexpr unsigned consumer_warps = consumer_threads / 32;
+    // With ping-pong one warp group alone reads a stage.
+    static constexpr unsigned reading_warps = cfg::pingpong ? 4 : consumer_warps;
+    static constexpr unsigned readers = cfg::cluster_m + cfg::cluster_n - 1;
+    static constexpr unsigned stage_bytes = OperandA::slices * OperandA::boxes * OperandA::box_bytes +
+                                            OperandB::slices * OperandB::boxes * OperandB::box_bytes;
+
+    const Params& params;
+    unsigned shared;
+    Sm90Cluster place;
+    unsigned rows;    // bytes from a stage of A to this warp group's
+    Sm90Stage stage;  // the next to be filled, or to be read
+
+    __device__ __forceinline__ Sm90WarpSpecialized(const Params& p, unsigned s)
+        : params(p), shared(s), rows(0), stage{0, 0} {
+        if constexpr (!cfg::pingpong) {
+            const unsigned group = uniform(threadIdx.x / 128);
+#pragma unroll
+            for (unsigned g = 1; g < consumer_threads / 128; ++g) {
+                if (group == g) rows = OperandA::part_step(g * Accumulators::parts);
+            }
+        }
+        if (threadIdx.x == 0) {
+#pragma unroll 1
+            for (unsigned i = 0; i < cfg::stages; ++i) {
+                ptx::mbarrier_init(full(i), 1);
+                ptx::mbarrier_init(empty(i), reading_warps * readers);
+            }
+            ptx::fence_mbarrier_init();
+        }
+        if constexpr (cfg::cluster_size > 1) {
+            ptx::cluster_sync();
+        } else {
+            __syncthreads();
+        }
+    }
+
+    static __device__ __forceinline__ bool is_producer() { return uniform(threadIdx.x / 32) >= consumer_warps; }
+
+    // A cluster is given as many tiles as it has blocks, in a rectangle.
+    __device__ __forceinline__ Work share(Work work) const {
+        work.tile_m = work.tile_m * cfg::cluster_m + place.row;
+        work.tile_n = work.tile_n * cfg::cluster_n + place.column;
+        return work;
+    }
+
+    // The producer: loads its share of everything that the scheduler yields.
+    template <class Scheduler, class Share>
+    __device__ __forceinline__ void produce(Scheduler& scheduler, const Share& share) {
+        ptx::setmaxnreg_dec<cfg::producer_registers>();
+        if (threadIdx.x / 32 != consumer_warps || !ptx::elect_one()) return;
+        ptx::prefetch_tensormap(&params.map_a);
+        ptx::prefetch_tensormap(&params.map_b);
+#pragma unroll 1
+        for (Work work = scheduler.first(); work.valid; work = scheduler.next()) {
+            load(share(work));
+        }
+        // Nobody may still be about to arrive here, or to be written to, when the block ends.
+#pragma unroll 1
+        for (unsigned i = 0; i < cfg::stages; ++i) {
+            ptx::mbarrier_wait(empty(stage.index), stage.parity ^ 1);
+            stage.advance();
+        }
+    }
+
+    // A consumer, before its first tile.
+    __device__ __forceinline__ void begin() const { ptx::setmaxnreg_inc<cfg::consumer_registers>(); }
+
+    // A consumer: one tile.
+    __device__ __forceinline__ void run(const Work& work, Accumulators& accumulators) {
+        // The first instruction overwrites the accumulators: zeroing them would tie the ordinary pipes to the instruction's.
+        multiply<false>(accumulators);
+        Sm90Stage done = stage;
+        stage.advance();
+#pragma unroll 1
+        for (unsigned tile = 1; tile < k_tiles(work); ++tile) {
+            multiply<true>(accumulators);
+            ptx::wgmma_wait<1>();
+            release(done);
+            done = stage;
+            stage.advance();
+        }
+        ptx::wgmma_wait<0>();
+        release(done);
+    }
+
+    // Warps stage in slabs of their own, and TMA fills what was released.
+    __device__ __forceinline__ void end_of_tile() const {}
+
+    // Ping-pong: warp groups take tiles in turn, and multiply one after the other, so that one stores while the other
+    // multiplies and the ring is read in order.
+    static __device__ __forceinline__ bool takes(unsigned turn) { return uniform(threadIdx.x / 128) == turn % 2; }
+    __device__ __forceinline__ void skip(const Work& work) { stage.skip(k_tiles(work)); }
+    static __device__ __forceinline__ void await(unsigned turn) {
+        if (turn > 0) ptx::barrier_sync(1 + turn % 2, consumer_threads);
+    }
+    static __device__ __forceinline__ void pass(unsigned turn) {
+        ptx::barrier_arrive(1 + (turn + 1) % 2, consumer_threads);
+    }
+
+    // What this block's threads may not leave behind.
+    static __device__ __forceinline__ void end() {
+        if constexpr (cfg::cluster_size > 1) ptx::cluster_sync();
+    }
+
+   private:
+    // Tells the compiler what it cannot see: that a warp agrees on a value, which may live in a uniform register.
+    static __device__ __forceinline__ unsigned uniform(unsigned x) { return __shfl_sync(0xffffffff, x, 0); }
+
+    __device__ __forceinline__ unsigned full(unsigned i) const { return shared + cfg::barriers_offset + i * 8; }
+    __device__ __forceinline__ unsigned empty(unsigned i) const { return full(cfg::stages + i); }
+
+    // Work without products is a tile of zeros: a branch to clear the accumulators instead would end before the instructions
+    // that write them, and the assembler then runs those one by one.
+    static __device__ __forceinline__ unsigned k_tiles(const Work& work) { return max(1, work.k_count); }
+
+    __device__ __forceinline__ void load(const Work& work) {
+        // Beyond the end of K everything reads as zero.
+        const int first_k = static_cast<int>(work.k_count == 0 ? cfg::tile_k + params.depth / cfg::tile_k * cfg::tile_k
+                                                               : work.k_begin * cfg::tile_k);
+#pragma unroll 1
+        for (unsigned tile = 0; tile < k_tiles(work); ++tile) {
+            ptx::mbarrier_wait(empty(stage.index), stage.parity ^ 1);
+            ptx::mbarrier_arrive_expect_tx(full(stage.index), stage_bytes);
+            const int k = first_k + static_cast<int>(tile * cfg::tile_k);
+            issue<OperandA>(params.map_a, work.tile_m * cfg::tile_m, k, work.group, place.column, place.row_mask());
+            issue<OperandB>(params.map_b, work.tile_n * cfg::tile_n, k, work.group, place.row, place.column_mask());
+            stage.advance();
+        }
+    }
+
+    // The boxes of this block's slice, for all blocks of `blocks`.
+    template <class Operand>
+    __device__ __forceinline__ void issue(const ptx::TensorMap& map, int mn, int k, int group, unsigned slice,
+                                          unsigned short blocks) const {
+        unsigned target = shared + Operand::shared + stage.index * Operand::stage_bytes;
+        if constexpr (Operand::slices > 1) {
+            mn += static_cast<int>(slice * Operand::slice_mn);
+            target += slice * Operand::slice_bytes;
+        }
+#pragma unroll
+        for (unsigned i = 0; i < Operand::boxes; ++i) {
+            const int box_mn = mn + static_cast<int>(Operand::box_mn(i));
+            const int box_k = k + static_cast<int>(Operand::box_k(i));
+            const int c0 = Operand::mn_contiguous ? box_mn : box_k;
+            const int c1 = Operand::mn_contiguous ? box_k : box_mn;
+            const unsigned to = target + Operand::box_offset(i);
+            if constexpr (Operand::slices > 1) {
+                ptx::tma_load_multicast(to, &map, full(stage.index), c0, c1, group, blocks);
+            } else {
+                ptx::tma_load(to, &map, full(stage.index), c0, c1, group);
+            }
+        }
+    }
+
+    // Waits for the stage and multiplies it; the instructions are in flight when this returns.
+    template <bool accumulate>
+    __device__ __forceinline__ void multiply(Accumulators& accumulators) const {
+        ptx::mbarrier_wait(full(stage.index), stage.parity);
+        const unsigned a = shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows;
+        const unsigned b = shared + OperandB::shared + stage.index * OperandB::stage_bytes;
+        ptx::wgmma_fence();
+#pragma unroll
+        for (unsigned block = 0; block < k_blocks; ++block)
+#pragma unroll
+            for (unsigned part = 0; part < Accumulators::parts; ++part) {
+                const unsigned step = OperandA::part_step(part) + OperandA::block_step(block);
+                const unsigned long long x = matrix<OperandA>(a + step);
+                const unsigned long long y = matrix<OperandB>(b + OperandB::block_step(block));
+                if (accumulate || block > 0) {
+                    Wgmma::multiply<true>(accumulators.value[part], x, y);
+                } else {
+                    Wgmma::multiply<false>(accumulators.value[part], x, y);
+                }
+            }
+        ptx::wgmma_commit();
+    }
+
+    // Bits 4 to 17 of the address are the start; the block's rank above them is stripped.
+    template <class Operand>
+    static __device__ __forceinline__ unsigned long long matrix(unsigned address) {
+        return Operand::descriptor | (address & 0x3ffff) >> 4;
+    }
+
+    // Tells the producers of everything in the stage that this warp has read it.
+    __device__ __forceinline__ void release(const Sm90Stage& s) const {
+        const unsigned lane = threadIdx.x % 32;
+        if constexpr (cfg::cluster_size == 1) {
+            if (lane == 0) ptx::mbarrier_arrive(empty(s.index));
+        } else {
+            if (lane < readers) ptx::mbarrier_arrive_remote(empty(s.index), place.producer(lane));
+        }
+    }
+};
