@@ -10,12 +10,7 @@ pub fn mainloop(spec: &Spec) -> bool {
     let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE)
         && matches!(spec.instruction, InstructionId::MMA_SYNC)
         && matches!(spec.loader, LoaderId::CP_ASYNC);
-    let warp_specialized = matches!(
-        spec.schedule,
-        ScheduleId::WARP_SPECIALIZED | ScheduleId::PINGPONG | ScheduleId::COOPERATIVE
-    ) && matches!(spec.instruction, InstructionId::WGMMA)
-        && matches!(spec.loader, LoaderId::TMA | LoaderId::TMA_MULTICAST);
-    spec.mainloop.is_some() || (sixteen && output && (multistage || warp_specialized) && !spec.scales.any())
+    spec.mainloop.is_some() || (sixteen && output && multistage && !spec.scales.any())
 }
 
 /// Whether epilogues can read an element, or round to it.

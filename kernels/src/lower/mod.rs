@@ -17,8 +17,8 @@ mod call;
 mod config;
 mod operand;
 mod orbits;
-mod wgmma;
 pub mod params;
+mod wgmma;
 
 pub use call::{CallError, DeviceCall, DeviceWorkspace, call, workspace};
 

@@ -59,7 +59,10 @@ impl TmaOperand {
             atom(major, swizzle, bits)?.tile_to_shape(&IntTuple::flat(&[int(mn), int(k)])?, Some(&order))
         };
         // Boxes do not depend on the tensor's extents.
-        let tensor = plain(&[mn, k], &if major == Major::K { [k.next_multiple_of(128), 1] } else { [1, mn.next_multiple_of(128)] })?;
+        let tensor = plain(
+            &[mn, k],
+            &if major == Major::K { [k.next_multiple_of(128), 1] } else { [1, mn.next_multiple_of(128)] },
+        )?;
         let map = TensorMap::of(&tensor, &tile(mn / slices)?, bits)?;
         let boxes = (0..map.boxes())
             .map(|number| {
