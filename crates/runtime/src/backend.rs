@@ -1,7 +1,9 @@
 //! What a device must be able to do.
 
 pub(crate) mod cuda;
+pub mod emulator;
 pub(crate) mod host;
+mod rules;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -10,7 +12,7 @@ use warpwright_arch::DeviceInfo;
 
 use crate::{Invocation, KernelInfo, LoadError, MemoryError, Program, RunError, Space, StreamError};
 
-/// A kind of device. The CPU and CUDA are two; an emulator of a GPU is a third, given to
+/// A kind of device. The CPU, CUDA and the [`emulator`] of a GPU are three; others are given to
 /// [`Device::from_backend`](crate::Device::from_backend).
 ///
 /// The contract, with that of the traits below:
@@ -46,6 +48,11 @@ pub trait Backend: Send + Sync + Debug {
     /// # Errors
     /// [`LoadError`].
     fn load(&self, program: &Program) -> Result<Box<dyn BackendExecutable>, LoadError>;
+
+    /// What only an emulated device has.
+    fn emulated(&self) -> Option<&emulator::Emulated> {
+        None
+    }
 }
 
 /// A queue of work.
@@ -98,6 +105,11 @@ pub trait BackendStream: Any + Send + Sync + Debug {
     /// # Errors
     /// [`MemoryError`].
     fn allocate(&self, bytes: usize) -> Result<Box<dyn Buffer>, MemoryError>;
+
+    /// How much a workspace takes that has to grow to `needed` bytes.
+    fn workspace_bytes(&self, needed: usize) -> usize {
+        needed.checked_next_power_of_two().unwrap_or(needed).max(4096)
+    }
 
     /// Copies host memory to the device's; `src` may be reused when this returns. Refused while the stream is captured.
     ///

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use warpwright_arch::DeviceInfo;
+use warpwright_arch::{Arch, DeviceInfo};
 
 use crate::backend::cuda::CudaBackend;
+use crate::backend::emulator::{Emulated, EmulatorOptions};
 use crate::backend::host::HostBackend;
 use crate::backend::{Backend, BackendStream};
 use crate::stream::Queue;
@@ -38,8 +39,31 @@ impl Device {
         CudaBackend::device(ordinal)
     }
 
+    /// An emulated GPU of this architecture: kernels run from their PTX on the CPU, with every rule checked. Each call makes
+    /// a device with memory of its own. [`EmulatorOptions`] chooses a seed, fewer checks or another device; at run time, the
+    /// tag is a value there.
+    ///
+    /// ```
+    /// use warpwright_arch::Sm80;
+    /// use warpwright_runtime::{Device, DeviceError, Tensor};
+    ///
+    /// let device = match Device::emulator::<Sm80>() {
+    ///     Ok(device) => device,
+    ///     // The message says what to install.
+    ///     Err(DeviceError::NoNvrtc(missing)) => return println!("{missing}"),
+    ///     Err(other) => panic!("{other}"),
+    /// };
+    /// assert_eq!(device.name(), "NVIDIA A100-SXM4-80GB (emulated)");
+    /// ```
+    ///
+    /// # Errors
+    /// [`DeviceError::NoNvrtc`] without NVRTC, which compiles kernels to PTX; it says what to install.
+    pub fn emulator<A: Arch>() -> Result<Device, DeviceError> {
+        EmulatorOptions::of_tag(A::ID).device()
+    }
+
     /// Every device that could be used here: CUDA devices in the order of their ordinals, and the CPU. What cannot be used
-    /// is an error that says why.
+    /// is an error that says why. Emulated devices are made by name alone.
     pub fn all() -> Vec<Result<Device, DeviceError>> {
         let cuda = match CudaBackend::count() {
             Ok(count) => (0..count).map(Device::cuda).collect(),
@@ -71,6 +95,11 @@ impl Device {
     /// Whether this is the CPU.
     pub fn is_host(&self) -> bool {
         self.info().is_host()
+    }
+
+    /// What only an emulated device has: its options, and profiles of its launches. `None` for others.
+    pub fn emulated(&self) -> Option<&Emulated> {
+        self.backend().emulated()
     }
 
     /// One stream that everyone who asks shares. It can be captured; on CUDA it is not the legacy null stream and does not

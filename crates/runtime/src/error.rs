@@ -1,6 +1,7 @@
 //! One error type per public operation. A message names the value, the rule and the remedy.
 
 use warpwright_arch::ArchMismatch;
+use warpwright_emulator::Fault;
 use warpwright_numeric::Dtype;
 
 use crate::nvrtc::{CompileError, NvrtcMissing};
@@ -53,6 +54,14 @@ pub enum DeviceError {
     /// NVRTC, which compiles kernels, is missing.
     #[error(transparent)]
     NoNvrtc(#[from] NvrtcMissing),
+    /// A device that the emulator does not model.
+    #[error(
+        "{device} cannot be emulated: give a GPU whose capability is that of a tag, such as a preset of `DeviceInfo`"
+    )]
+    NotEmulated {
+        /// Its name.
+        device: String,
+    },
     /// CUDA's per-thread default stream.
     #[error(
         "the per-thread default stream is another stream in every thread, and a `Stream` is shared between threads: wrap one \
@@ -125,6 +134,18 @@ pub enum MemoryError {
         /// Where it was asked for.
         space: Space,
         /// How much.
+        bytes: usize,
+    },
+    /// An address that is no memory of the device.
+    #[error(
+        "{bytes} bytes at {address:#x} do not lie in one allocation of {space}: pass the address of a live tensor of it"
+    )]
+    Outside {
+        /// The device.
+        space: Space,
+        /// The first byte asked for.
+        address: u64,
+        /// How many.
         bytes: usize,
     },
     /// Allocations and copies with the host don't go into graphs.
@@ -282,6 +303,18 @@ pub enum LoadError {
         /// The kernel.
         entry: String,
     },
+    /// The emulator does not model an instruction of the kernel.
+    #[error("`{program}` cannot be emulated: PTX line {line}: {reason}\n    {text}")]
+    Ptx {
+        /// The program.
+        program: String,
+        /// The line of the PTX, from 1.
+        line: u32,
+        /// The instruction.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The launch can never succeed on this device.
     #[error("kernel `{entry}` asks for {value} {what}, and {device} allows {limit}")]
     Limit {
@@ -351,6 +384,16 @@ pub enum RunError {
     /// The host program failed.
     #[error("the host program failed: {0}")]
     Host(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The kernel broke a rule on an emulated device. Its outputs are as far as it came.
+    #[error("kernel `{entry}`, emulated with seed {seed}: {fault}")]
+    Fault {
+        /// The kernel.
+        entry: String,
+        /// The device's seed, which reproduces the run.
+        seed: u64,
+        /// Which rule, where, and against what.
+        fault: Box<Fault>,
+    },
     /// The driver refused the launch.
     #[error("kernel `{entry}` was not launched: {fault}")]
     Launch {

@@ -2,7 +2,7 @@
 //!
 //! A [`Program`] is a list of kernel launches in CUDA C++. [`Device::load`] makes an [`Executable`] of it: compiled by
 //! [`nvrtc`], kept in the [`cache`] on disk. [`Executable::run`] launches it on a [`Stream`], or, on the CPU, runs the
-//! [`HostProgram`] that means the same. Memory is a [`Tensor`], seen through a [`TensorView`], which launches read as a
+//! [`HostProgram`] that means the same. An [`emulator`] of a GPU runs the kernels themselves. Memory is a [`Tensor`], seen through a [`TensorView`], which launches read as a
 //! [`RawView`].
 //!
 //! # Completion
@@ -32,6 +32,7 @@ mod view;
 mod workspace;
 
 pub use backend::cuda::{TensorMapFault, TensorMapFields};
+pub use backend::emulator;
 pub use device::Device;
 pub use error::{
     CaptureError, DeviceError, DriverFault, LoadError, MemoryError, RunError, StreamError, TensorError, WorkspaceError,

@@ -16,6 +16,8 @@ pub enum Space {
     Host,
     /// The memory of the CUDA device with this ordinal.
     Cuda(usize),
+    /// The memory of the emulated device of this number: each has its own.
+    Emulator(u64),
 }
 
 impl fmt::Display for Space {
@@ -23,6 +25,7 @@ impl fmt::Display for Space {
         match self {
             Space::Host => f.write_str("the host"),
             Space::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Space::Emulator(number) => write!(f, "emulator:{number}"),
         }
     }
 }

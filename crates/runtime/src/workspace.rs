@@ -47,8 +47,8 @@ impl WorkspacePtr {
 
 /// One program's workspaces of one kind, one slot per stream.
 ///
-/// A slot grows by getting a new buffer, twice as large or more, and keeps the old ones: work that was submitted, captured
-/// graphs among it, holds their addresses. So a slot takes at most twice what it was asked for.
+/// A slot grows by getting a new buffer, twice as large or more unless the backend wants exact bounds, and keeps the old ones:
+/// work that was submitted, captured graphs among it, holds their addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     by_stream: Mutex<HashMap<u64, Vec<Box<dyn Buffer>>>>,
@@ -75,7 +75,8 @@ impl Slots {
             if stream.is_capturing().map_err(|_| WorkspaceError::Capturing { needed: total, have })? {
                 return Err(WorkspaceError::Capturing { needed: total, have });
             }
-            let buffer = stream.queue().allocate(total.next_power_of_two().max(4096))?;
+            let queue = stream.queue();
+            let buffer = queue.allocate(queue.backend().workspace_bytes(total))?;
             if zeroed {
                 let whole = WorkspacePtr { address: buffer.address(), bytes: buffer.bytes() };
                 // SAFETY: the buffer is this slot's own, of the stream's device.

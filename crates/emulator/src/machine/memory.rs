@@ -12,9 +12,12 @@ pub(crate) struct Region {
     pub shadow: Shadow,
 }
 
+/// What fills memory that nothing has written: NaN in every floating-point type, so that it is not taken for zeros.
+const POISON: u8 = 0xFF;
+
 impl Region {
     pub fn new(bytes: usize, checks: Checks) -> Region {
-        Region { bytes: vec![0; bytes], shadow: Shadow::new(bytes, checks) }
+        Region { bytes: vec![POISON; bytes], shadow: Shadow::new(bytes, checks) }
     }
 }
 

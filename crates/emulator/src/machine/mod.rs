@@ -131,6 +131,11 @@ impl Machine {
         self.config.seed = seed;
     }
 
+    /// Changes how many blocks of later launches are resident at a time.
+    pub fn set_resident_blocks(&mut self, blocks: u32) {
+        self.config.resident_blocks = blocks;
+    }
+
     /// Allocates uninitialised memory, 256-byte aligned, with guard space around it.
     pub fn allocate(&mut self, bytes: usize) -> u64 {
         self.memory.allocate(bytes, self.config.checks)

@@ -2,7 +2,7 @@
 
 use warpwright_arch::Target;
 
-use super::{CompileError, advisories, all_options, compile, version};
+use super::{CompileError, advisories, all_options, all_ptx_options, compile, compile_ptx, version};
 use crate::cache::{Cache, Key};
 
 /// Machine code and its compiler's messages, compiled or found.
@@ -28,13 +28,7 @@ pub fn cubin(
     target: Target,
     options: &[String],
 ) -> Result<CachedCubin, CompileError> {
-    let (major, minor) = version()?;
-    let key = Key::of(&[
-        source.as_bytes(),
-        target.to_string().as_bytes(),
-        all_options(target, options).join("\0").as_bytes(),
-        format!("nvrtc {major}.{minor}").as_bytes(),
-    ]);
+    let key = key(source, target, &all_options(target, options))?;
     if let Some((log, cubin)) = cache.get(&key).as_deref().and_then(unpack) {
         return Ok(CachedCubin { cubin, log, compile_seconds: None });
     }
@@ -45,6 +39,38 @@ pub fn cubin(
     log::debug!("compiled {name} for {target} in {:.3} s", compiled.seconds);
     cache.put(&key, &pack(&compiled.log, &compiled.cubin));
     Ok(CachedCubin { cubin: compiled.cubin, log: compiled.log, compile_seconds: Some(compiled.seconds) })
+}
+
+/// The PTX of a source, as [`compile_ptx`] makes it: from the cache, or compiled and put there.
+///
+/// # Errors
+/// [`CompileError`].
+pub fn ptx(
+    cache: &Cache,
+    source: &str,
+    name: &str,
+    target: Target,
+    options: &[String],
+) -> Result<String, CompileError> {
+    // The lines name the source's file.
+    let named = [all_ptx_options(target, options), vec![format!("ptx of {name}")]].concat();
+    let key = key(source, target, &named)?;
+    if let Some(text) = cache.get(&key).and_then(|found| String::from_utf8(found.to_vec()).ok()) {
+        return Ok(text);
+    }
+    let text = compile_ptx(source, name, target, options)?;
+    cache.put(&key, text.as_bytes());
+    Ok(text)
+}
+
+fn key(source: &str, target: Target, options: &[String]) -> Result<Key, CompileError> {
+    let (major, minor) = version()?;
+    Ok(Key::of(&[
+        source.as_bytes(),
+        target.to_string().as_bytes(),
+        options.join("\0").as_bytes(),
+        format!("nvrtc {major}.{minor}").as_bytes(),
+    ]))
 }
 
 /// An entry's payload: the log's length, the log, the machine code.

@@ -130,7 +130,7 @@ impl<'a> RawView<'a> {
                 // SAFETY: `new`'s caller vouched for the bytes.
                 Some(unsafe { slice::from_raw_parts(at, self.parts.bytes) })
             }
-            Space::Cuda(_) => None,
+            Space::Cuda(_) | Space::Emulator(_) => None,
         }
     }
 
@@ -168,7 +168,7 @@ impl<'a> RawViewMut<'a> {
     pub fn host_ptr(&self) -> Option<*mut u8> {
         match self.parts.space {
             Space::Host => Some(ptr::with_exposed_provenance_mut::<u8>(self.parts.address as usize)),
-            Space::Cuda(_) => None,
+            Space::Cuda(_) | Space::Emulator(_) => None,
         }
     }
 

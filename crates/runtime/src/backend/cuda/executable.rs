@@ -8,19 +8,14 @@ use std::sync::Arc;
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute, CUlaunchAttributeID_enum as AttributeId};
 use cudarc::driver::{CudaContext, result};
 use rayon::prelude::*;
-use warpwright_arch::{DeviceInfo, Target, nvrtc_target};
+use warpwright_arch::DeviceInfo;
 
 use super::fault::fault;
 use super::stream;
+use crate::backend::rules::{self, PORTABLE_CLUSTER, Source};
 use crate::backend::{BackendExecutable, BackendStream};
 use crate::cache::Cache;
 use crate::{DriverFault, Invocation, KernelInfo, LaunchCall, LaunchTemplate, LoadError, Program, RunError, nvrtc};
-
-/// What the driver passes to a kernel at most, in bytes.
-const MAX_PARAMETER_BYTES: usize = 32_764;
-
-/// Clusters larger than this need a function's consent.
-const PORTABLE_CLUSTER: u32 = 8;
 
 /// Dynamic shared memory beyond this needs a function's consent, in bytes.
 const SHARED_WITHOUT_CONSENT: u32 = 48 * 1024;
@@ -56,21 +51,13 @@ impl CudaExecutable {
         info: &DeviceInfo,
         program: &Program,
     ) -> Result<CudaExecutable, LoadError> {
-        let target = match info.capability {
-            Some(capability) => nvrtc_target(program.tag, capability).map_err(|mismatch| LoadError::Arch {
-                program: program.name.clone(),
-                device: info.name.clone(),
-                mismatch,
-            })?,
-            None => Target::of_tag(program.tag),
-        };
-        program.launches.iter().try_for_each(|launch| check_limits(launch, info))?;
-        let sources: Vec<Source<'_>> = distinct_sources(program);
+        let target = rules::check_program(program, info)?;
+        let sources: Vec<Source<'_>> = rules::distinct_sources(program);
         let cubins: Vec<Vec<u8>> = sources
             .par_iter()
-            .map(|&(source, options)| match assembly(source) {
-                Some(image) => Ok(image),
-                None => nvrtc::cubin(Cache::global(), source, &program.name, target, options).map(|found| found.cubin),
+            .map(|&(source, options)| match rules::is_ptx(source) {
+                true => Ok(assembly(source)),
+                false => nvrtc::cubin(Cache::global(), source, &program.name, target, options).map(|found| found.cubin),
             })
             .collect::<Result<_, _>>()?;
 
@@ -96,54 +83,9 @@ impl CudaExecutable {
     }
 }
 
-type Source<'a> = (&'a str, &'a [String]);
-
-fn distinct_sources(program: &Program) -> Vec<Source<'_>> {
-    let mut sources = Vec::new();
-    for launch in &program.launches {
-        let source = (launch.source.as_str(), launch.options.as_slice());
-        if !sources.contains(&source) {
-            sources.push(source);
-        }
-    }
-    sources
-}
-
-/// The image that the driver assembles itself, if the source is PTX: the text with the NUL that ends it.
-fn assembly(source: &str) -> Option<Vec<u8>> {
-    source.trim_start().starts_with(".version").then(|| source.bytes().chain([0]).collect())
-}
-
-/// Refuses what no launch of this template could do on the device.
-fn check_limits(launch: &LaunchTemplate, info: &DeviceInfo) -> Result<(), LoadError> {
-    let product = |dims: [u32; 3]| dims.iter().map(|&d| u64::from(d)).product::<u64>();
-    let max_cluster = info.newest_tag().map_or(1, |tag| tag.max_cluster());
-    let limits = [
-        ("bytes of dynamic shared memory per block", u64::from(launch.shared_bytes), u64::from(info.smem_optin)),
-        ("threads per block", product(launch.block), 1024),
-        ("blocks per cluster", product(launch.cluster), cluster_limit(info, max_cluster)),
-        ("bytes of parameters", launch.params_bytes as u64, MAX_PARAMETER_BYTES as u64),
-    ];
-    for (what, value, limit) in limits {
-        // An extent of 0 is a mistake of the same kind, except of memory.
-        let is_extent = !what.starts_with("bytes");
-        if value > limit || is_extent && value == 0 {
-            return Err(LoadError::Limit {
-                entry: launch.entry.clone(),
-                what,
-                value,
-                limit,
-                device: info.name.clone(),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Devices whose newest tag is an older one than their capability have clusters all the same.
-fn cluster_limit(info: &DeviceInfo, of_tag: u32) -> u64 {
-    let has_clusters = info.capability.is_some_and(|capability| capability.major >= 9);
-    u64::from(if has_clusters { of_tag.max(PORTABLE_CLUSTER) } else { 1 })
+/// The image that the driver assembles itself: the text with the NUL that ends it.
+fn assembly(text: &str) -> Vec<u8> {
+    text.bytes().chain([0]).collect()
 }
 
 impl BackendExecutable for CudaExecutable {
@@ -153,11 +95,10 @@ impl BackendExecutable for CudaExecutable {
 
     unsafe fn run(&self, stream: &dyn BackendStream, invocation: &Invocation<'_>) -> Result<(), RunError> {
         let calls = invocation.launches;
-        if calls.len() != self.kernels.len() {
-            let (given, expected) = (calls.len(), self.kernels.len());
-            return Err(RunError::LaunchCount { program: self.program.clone(), given, expected });
+        rules::check_count(&self.program, calls.len(), self.kernels.len())?;
+        for (kernel, call) in self.kernels.iter().zip(calls) {
+            rules::check_call(&kernel.entry, call, kernel.params_bytes, kernel.cluster)?;
         }
-        self.kernels.iter().zip(calls).try_for_each(|(kernel, call)| kernel.check(call))?;
         let refused = |entry: &str, fault| RunError::Launch { entry: entry.to_owned(), fault };
         let Some(queue) = stream::of(stream) else {
             let fault = DriverFault {
@@ -171,7 +112,7 @@ impl BackendExecutable for CudaExecutable {
         let stream = queue.stream();
         stream.context().bind_to_thread().map_err(|error| refused(&self.program, fault("cuCtxSetCurrent", error)))?;
         for (kernel, call) in self.kernels.iter().zip(calls) {
-            // SAFETY: the caller vouches for the parameters; `check` compared their size.
+            // SAFETY: the caller vouches for the parameters; `check_call` compared their size.
             unsafe { kernel.launch(stream.cu_stream(), call) }.map_err(|fault| refused(&kernel.entry, fault))?;
         }
         Ok(())
@@ -242,18 +183,6 @@ impl Kernel {
         Ok(clusters.unsigned_abs())
     }
 
-    fn check(&self, call: &LaunchCall<'_>) -> Result<(), RunError> {
-        if call.params.len() != self.params_bytes {
-            let (given, expected) = (call.params.len(), self.params_bytes);
-            return Err(RunError::ParameterSize { entry: self.entry.clone(), given, expected });
-        }
-        check_grid(call.grid, self.cluster).map_err(|rule| RunError::Grid {
-            entry: self.entry.clone(),
-            grid: call.grid,
-            rule,
-        })
-    }
-
     /// Submits one launch.
     ///
     /// # Safety
@@ -300,23 +229,6 @@ impl Kernel {
             numAttrs: attributes.used as u32,
         }
     }
-}
-
-/// The rule that a grid breaks.
-fn check_grid(grid: [u32; 3], cluster: [u32; 3]) -> Result<(), String> {
-    const LIMITS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
-    for (axis, ((extent, limit), blocks)) in "xyz".chars().zip(grid.into_iter().zip(LIMITS).zip(cluster)) {
-        if extent == 0 {
-            return Err(format!("{axis} is 0; a run without work submits nothing"));
-        }
-        if extent > limit {
-            return Err(format!("{axis} may be {limit} at most"));
-        }
-        if !extent.is_multiple_of(blocks) {
-            return Err(format!("{axis} must be a multiple of the cluster's {blocks}"));
-        }
-    }
-    Ok(())
 }
 
 const EMPTY_VALUE: sys::CUlaunchAttributeValue = sys::CUlaunchAttributeValue { pad: [0; 64] };
@@ -375,73 +287,5 @@ impl Drop for Module {
         self.context.record_err(self.context.bind_to_thread());
         // SAFETY: it is unloaded once, when no `Executable` or graph refers to it any more.
         self.context.record_err(unsafe { result::module::unload(self.module) });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn launch() -> LaunchTemplate {
-        LaunchTemplate {
-            entry: "kernel".into(),
-            source: String::new(),
-            options: Vec::new(),
-            block: [128, 1, 1],
-            cluster: [1, 1, 1],
-            shared_bytes: 0,
-            params_bytes: 8,
-            pdl: false,
-        }
-    }
-
-    #[test]
-    fn grids_that_no_device_takes_are_refused() {
-        assert_eq!(check_grid([i32::MAX as u32, 65_535, 65_535], [1, 1, 1]), Ok(()));
-        assert_eq!(check_grid([4, 6, 1], [2, 3, 1]), Ok(()));
-        for (grid, cluster) in
-            [([0, 1, 1], [1, 1, 1]), ([1, 65_536, 1], [1, 1, 1]), ([1 << 31, 1, 1], [1, 1, 1]), ([5, 1, 1], [2, 1, 1])]
-        {
-            assert!(check_grid(grid, cluster).is_err(), "{grid:?} {cluster:?}");
-        }
-    }
-
-    #[test]
-    fn limits_are_the_devices() {
-        let h200 = DeviceInfo::h200();
-        assert_eq!(check_limits(&launch(), &h200), Ok(()));
-        assert_eq!(
-            check_limits(&LaunchTemplate { shared_bytes: 232_448, cluster: [16, 1, 1], ..launch() }, &h200),
-            Ok(())
-        );
-        let wrong = [
-            LaunchTemplate { shared_bytes: 232_449, ..launch() },
-            LaunchTemplate { block: [1024, 2, 1], ..launch() },
-            LaunchTemplate { block: [0, 1, 1], ..launch() },
-            LaunchTemplate { cluster: [17, 1, 1], ..launch() },
-            LaunchTemplate { params_bytes: 40_000, ..launch() },
-        ];
-        for launch in wrong {
-            assert!(matches!(check_limits(&launch, &h200), Err(LoadError::Limit { .. })), "{launch:?}");
-        }
-        let clustered = LaunchTemplate { cluster: [2, 1, 1], ..launch() };
-        let error = check_limits(&clustered, &DeviceInfo::a100()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "kernel `kernel` asks for 2 blocks per cluster, and NVIDIA A100-SXM4-80GB allows 1"
-        );
-    }
-
-    #[test]
-    fn equal_sources_are_compiled_once() {
-        let with = |source: &str, option: &str| LaunchTemplate {
-            source: source.into(),
-            options: vec![option.into()],
-            ..launch()
-        };
-        let launches = vec![with("a", "x"), with("b", "x"), with("a", "x"), with("a", "y")];
-        let program =
-            Program { name: "p".into(), tag: warpwright_arch::ArchId::SM80, launches, workspace: Default::default() };
-        assert_eq!(distinct_sources(&program).len(), 3);
     }
 }
