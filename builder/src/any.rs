@@ -75,6 +75,11 @@ impl AnyGemm {
         AnyGemm { core: self.core.rasterized(raster, swizzle) }
     }
 
+    /// As [`Kernel::splits`](crate::Kernel::splits).
+    pub fn splits(self, parts: usize) -> AnyGemm {
+        AnyGemm { core: self.core.splits(parts) }
+    }
+
     /// What was compiled so far: a plan of each translation unit, and the loaded program with its kernels' names.
     pub fn compiled(&self) -> Vec<(KernelPlan, Executable)> {
         self.core.compiled()

@@ -21,6 +21,8 @@ pub(crate) struct Core {
     plans: Arc<Plans>,
     /// How tiles are walked, if the caller decided it.
     walk: Option<(RasterOrder, usize)>,
+    /// Parts that K is cut into, if the caller decided it.
+    splits: Option<usize>,
 }
 
 /// A problem that stands for all when a kernel is built before its first problem is known.
@@ -31,7 +33,14 @@ impl Core {
     pub(crate) fn new(spec: &Spec, device: &Device) -> Result<Core, BuildError> {
         check(spec)?;
         let epilogue = warpwright_epilogue::Program::of(spec.epilogue, spec.acc, spec.d)?;
-        let core = Core { spec: *spec, epilogue, device: device.clone(), plans: Arc::new(Plans::new()), walk: None };
+        let core = Core {
+            spec: *spec,
+            epilogue,
+            device: device.clone(),
+            plans: Arc::new(Plans::new()),
+            walk: None,
+            splits: None,
+        };
         let typical = Problem::dense(TYPICAL, TYPICAL, TYPICAL);
         let plan = core.resolve(&typical, &core.usual_facts(&typical))?;
         let fixed = spec.tile.is_some()
@@ -131,7 +140,7 @@ impl Core {
     }
 
     fn resolve(&self, problem: &Problem, facts: &OperandFacts) -> Result<KernelPlan, PlanError> {
-        let mut plan = auto::resolve(&self.spec, self.device.info(), problem, facts)?;
+        let mut plan = auto::resolve_split(&self.spec, self.device.info(), problem, facts, self.splits)?;
         if let Some((raster, swizzle)) = self.walk {
             (plan.raster, plan.swizzle) = (raster, swizzle);
         }
@@ -159,7 +168,14 @@ impl Core {
     /// The same kernel with its tiles walked in this order, whatever the plan would choose.
     pub(crate) fn rasterized(mut self, raster: RasterOrder, swizzle: usize) -> Core {
         self.walk = Some((raster, swizzle.max(1).next_power_of_two()));
-        self.plans = Arc::new(Plans::new());
+        self.plans = Arc::new(self.plans.without_problems());
+        self
+    }
+
+    /// The same kernel with K cut into as many parts, whatever the plan would choose.
+    pub(crate) fn splits(mut self, parts: usize) -> Core {
+        self.splits = Some(parts.max(1));
+        self.plans = Arc::new(self.plans.without_problems());
         self
     }
 

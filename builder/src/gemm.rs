@@ -128,6 +128,11 @@ impl<'a, K: GemmKernel> Gemm<'a, K> {
         self.kernel.prepare(problem)
     }
 
+    /// As [`Kernel::splits`].
+    pub fn splits(self, parts: usize) -> Self {
+        Gemm { kernel: self.kernel.splits(parts), ..self }
+    }
+
     /// Keeps the kernel, gives the arguments back.
     pub fn detach(self) -> Kernel<K> {
         self.kernel
@@ -213,6 +218,15 @@ impl<K: GemmKernel> Kernel<K> {
     /// [`BuildError`].
     pub fn prepare(&self, problem: &Problem) -> Result<usize, BuildError> {
         self.core.prepare(problem)
+    }
+
+    /// The same kernel with K cut into `parts` parts by different blocks, or as many as K has tiles: of a `SplitK` or
+    /// `SplitKSerial` kernel, or one whose scheduler is `Auto`, which 1 keeps from splitting. Without this the plan decides.
+    ///
+    /// Parts are summed in the order of K, so results are reproducible; they differ in rounding from those of another number
+    /// of parts.
+    pub fn splits(self, parts: usize) -> Self {
+        Kernel { core: self.core.splits(parts), ..self }
     }
 
     /// Forgets the kernel's type. Nothing else is lost: what runs is in the spec.

@@ -51,7 +51,7 @@ pub(crate) struct Plans {
     compiled: Mutex<HashMap<KernelPlan, Executable>>,
 }
 
-/// Slots of the table. Problems beyond it are planned anew at every call, which costs microseconds and compiles nothing.
+/// Slots of the table. Problems beyond it are planned anew at every call, which compiles nothing.
 const SLOTS: usize = 256;
 /// How many slots from its own on a problem may use.
 const PROBES: usize = 8;
@@ -59,6 +59,12 @@ const PROBES: usize = 8;
 impl Plans {
     pub(crate) fn new() -> Plans {
         Plans { problems: (0..SLOTS).map(|_| OnceLock::new()).collect(), compiled: Mutex::default() }
+    }
+
+    /// What is compiled, for a kernel that plans otherwise.
+    pub(crate) fn without_problems(&self) -> Plans {
+        let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        Plans { compiled: Mutex::new(compiled.clone()), ..Plans::new() }
     }
 
     fn slots(&self, key: &Key) -> impl Iterator<Item = &OnceLock<Box<Entry>>> {

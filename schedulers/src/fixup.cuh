@@ -43,22 +43,24 @@ struct Partials {
         return base + (i * cfg::threads + threadIdx.x) * sizeof(x);
     }
 
-    static constexpr unsigned width = 16;
+    // Bytes of one access to a vector of n values.
+    template <unsigned n>
+    static constexpr unsigned width = n * sizeof(Value) % 16 == 0 ? 16 : 8;
 
     template <unsigned n>
     static __device__ __forceinline__ void write(unsigned char* to, const Value (&x)[n]) {
-        static_assert(sizeof(x) % width == 0, "a vector is whole stores");
+        static_assert(sizeof(x) % width<n> == 0, "a vector is whole accesses");
         unsigned words[sizeof(x) / 4];
         memcpy(words, x, sizeof(x));
 #pragma unroll
-        for (unsigned b = 0; b < sizeof(x); b += width) ptx::st_global<width>(to + b, words + b / 4);
+        for (unsigned b = 0; b < sizeof(x); b += width<n>) ptx::st_global<width<n>>(to + b, words + b / 4);
     }
 
     template <unsigned n>
     static __device__ __forceinline__ void read(Value (&x)[n], const unsigned char* from) {
         unsigned words[sizeof(x) / 4];
 #pragma unroll
-        for (unsigned b = 0; b < sizeof(x); b += width) ptx::ld_global<width>(words + b / 4, from + b);
+        for (unsigned b = 0; b < sizeof(x); b += width<n>) ptx::ld_global<width<n>>(words + b / 4, from + b);
         memcpy(x, words, sizeof(x));
     }
 };

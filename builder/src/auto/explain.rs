@@ -58,31 +58,45 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
     );
     let w = plan.widths;
     let _ = writeln!(t, "  copies     A {} B, B {} B, C {} B, D {} B at a time (kernel's order)", w.a, w.b, w.c, w.d);
-    let Prediction { tiles, resident, waves, compute, memory, seconds, .. } = predict(plan, device, problem);
+    let p = predict(plan, device, problem);
     let _ = writeln!(
         t,
-        "  waves      {tiles} tiles on {resident} resident blocks: {waves}, {}, {} side by side",
+        "  waves      {} tiles{} on {} resident blocks: {}, {}, {} side by side",
+        p.tiles,
+        if plan.splits > 1 { format!(" in {} parts", plan.splits) } else { String::new() },
+        p.resident,
+        p.waves,
         plan.raster.name(),
         plan.swizzle
     );
-    let flops = 2.0 * bound.m as f64 * bound.n as f64 * bound.k as f64 * problem.groups() as f64;
     // The model's rates are a GPU's; on the CPU it only ranks tiles.
     if device.is_host() {
         return t;
     }
-    let _ = writeln!(
-        t,
-        "  predicted  {:.1} us ({:.0} TFLOP/s): {:.1} us of arithmetic, {:.1} us of memory, whichever is longer, and the launch",
-        seconds * 1e6,
-        flops / seconds / 1e12,
-        compute * 1e6,
-        memory * 1e6
-    );
+    predicted(&mut t, &p, 2.0 * bound.m as f64 * bound.n as f64 * bound.k as f64 * problem.groups() as f64);
     if let Some(newest) = device.newest_tag().filter(|newest| *newest > s.arch) {
         let _ =
             writeln!(t, "  note       {newest} kernels run here too and may use newer instructions than {}'s", s.arch);
     }
     t
+}
+
+/// The model's terms.
+fn predicted(t: &mut String, p: &Prediction, flops: f64) {
+    let us = |seconds: f64| seconds * 1e6;
+    let mb = |bytes: f64| bytes / 1e6;
+    let _ = writeln!(
+        t,
+        "  predicted  {:.1} us ({:.0} TFLOP/s): {:.1} us fixed, and the longest of",
+        us(p.seconds),
+        flops / p.seconds / 1e12,
+        us(p.fixed)
+    );
+    let _ =
+        write!(t, "    SMs      {:.1} us: {:.1} us pipe, {:.1} us epilogue", us(p.compute), us(p.pipe), us(p.epilogue));
+    let _ = if p.split > 0.0 { writeln!(t, ", {:.1} us split", us(p.split)) } else { writeln!(t) };
+    let _ = writeln!(t, "    L2->SM   {:.1} us: {:.1} MB", us(p.l2), mb(p.l2_bytes));
+    let _ = writeln!(t, "    HBM      {:.1} us: {:.1} MB", us(p.memory), mb(p.memory_bytes));
 }
 
 fn loader(plan: &KernelPlan) -> &'static str {

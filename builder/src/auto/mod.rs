@@ -5,11 +5,13 @@ mod error;
 mod explain;
 mod facts;
 mod model;
+mod rates;
 mod resolve;
+mod splits;
 mod tiles;
 
 pub use error::PlanError;
 pub use explain::explain;
 pub use facts::OperandFacts;
 pub use model::{Prediction, predict};
-pub use resolve::resolve;
+pub use resolve::{alternatives, resolve, resolve_split};

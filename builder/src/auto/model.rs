@@ -1,25 +1,41 @@
-//! How long a plan should take: pipe time, shared-memory time, memory time, waves and a fixed cost. It ranks tiles; it is
-//! not a promise.
+//! How long a plan should take: the longest of what its SMs do, what L2 hands to them and what device memory brings, and a
+//! fixed cost. It ranks plans; it is not a promise.
 
+use super::rates::Rates;
 use warpwright_arch::DeviceInfo;
-use warpwright_spec::{InstructionId, KernelPlan, Mnk, Problem, ResourcePlan, Spec};
+use warpwright_schedulers::{TileSpace, decompose};
+use warpwright_spec::{InstructionId, KernelPlan, Mnk, Problem, ResourcePlan, SchedulerId, Spec};
 
-/// What the model says of one plan and problem.
+/// What the model says of one plan and problem. Times are in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prediction {
     /// Tiles of all batch entries.
     pub tiles: usize,
+    /// Pieces of work: tiles, or parts of tiles.
+    pub pieces: usize,
     /// Blocks that the device holds at once.
     pub resident: usize,
-    /// Tiles per resident block, rounded up.
+    /// Pieces per resident block, rounded up.
     pub waves: usize,
-    /// Cycles of one tile on an SM that it shares with the other resident blocks.
-    pub tile_cycles: f64,
-    /// Seconds that the multiply pipes, shared memory and waits take.
+    /// What the busiest SM takes to multiply, waits in the mainloop and a tile's first loads among it.
+    pub pipe: f64,
+    /// What it takes for epilogues.
+    pub epilogue: f64,
+    /// What it takes to put the parts of tiles together.
+    pub split: f64,
+    /// The three together.
     pub compute: f64,
-    /// Seconds that device memory takes for every operand once and D.
+    /// Bytes from L2 to SMs: operands of every tile, and partial sums.
+    pub l2_bytes: f64,
+    /// What they take.
+    pub l2: f64,
+    /// Bytes from and to device memory: every operand once, again if L2 does not keep it, and D.
+    pub memory_bytes: f64,
+    /// What they take.
     pub memory: f64,
-    /// Seconds in all, with the fixed cost of a launch.
+    /// Launch, first loads and last stores.
+    pub fixed: f64,
+    /// In all.
     pub seconds: f64,
 }
 
@@ -28,87 +44,264 @@ const FIXED: f64 = 5e-6;
 /// Bytes that shared memory of one SM moves in a cycle.
 const SHARED_BYTES: f64 = 128.0;
 /// What issue, bank conflicts and refills add to the busier of pipe and shared memory; with the two constants below it
-/// reproduces an H200's times of bf16 128x256x64, 128x128x64, 128x128x32 and 64x128x64 tiles at 1024 to 8192 cubed within 7 %.
+/// reproduces an H200's times of bf16 128x256x64, 128x128x64, 256x128x64 and 64x128x64 tiles at 1024 to 8192 cubed.
 const OVERHEAD: f64 = 1.15;
 /// Cycles of a block's barrier and address arithmetic, once a K tile.
 const BLOCK_CYCLES: f64 = 60.0;
-/// Cycles of waiting at a K tile's start that no other block fills.
-const STAGE_CYCLES: f64 = 220.0;
+/// Cycles of waiting at a K tile's start that no other block fills, times the stages that are in flight.
+const STAGE_CYCLES: f64 = 440.0;
+/// Cycles from a request to its data.
+const LATENCY: f64 = 800.0;
+/// Cycles until a piece's first K tile is there.
+const FILL: f64 = 800.0;
+/// Cycles of an exchange through a flag in global memory, with the stores before and the loads behind it.
+const EXCHANGE: f64 = 2000.0;
+/// Bytes of partial sums that a block moves in a cycle.
+const PARTIAL_BYTES: f64 = 40.0;
+/// Bytes of D (and C) that an SM moves in a cycle.
+const EPILOGUE_BYTES: f64 = 32.0;
+/// The part of the data sheet's bandwidth that a kernel sees (4.15 of 4.8 TB/s on an H200).
+const MEMORY_EFFICIENCY: f64 = 0.87;
+/// The part of L2 in which operands stay between waves.
+const L2_KEPT: f64 = 0.7;
 
-/// Fused multiply-adds of one SM in a cycle, for 16-bit elements, by capability.
-fn mma_sync_rate(device: &DeviceInfo) -> f64 {
-    match device.capability.map(|c| (c.major, c.minor)) {
-        Some((7, _)) => 512.0,
-        Some((8, 0)) => 1024.0,
-        Some((8, _)) => 512.0,
-        // mma.sync reaches about 0.63 of what wgmma does.
-        Some((9, _)) => 1290.0,
-        _ => 1024.0,
+/// What is the same for all pieces of a launch.
+struct Model<'a> {
+    rates: Rates,
+    spec: &'a Spec,
+    plan: &'a KernelPlan,
+}
+
+impl Model<'_> {
+    fn tile(&self) -> Mnk {
+        self.plan.tile
+    }
+
+    fn resources(&self) -> &ResourcePlan {
+        &self.plan.resources
+    }
+
+    /// Bytes of one K tile of both operands.
+    fn k_tile_bytes(&self) -> f64 {
+        let Mnk { m, n, k } = self.tile();
+        (k * (m * self.spec.a.bits() + n * self.spec.b.bits())) as f64 / 8.0
+    }
+
+    /// Bytes of a tile's accumulators.
+    fn partial_bytes(&self) -> f64 {
+        (self.tile().m * self.tile().n * self.spec.acc.bits() / 8) as f64
+    }
+
+    /// Bytes of D, and of C where it is read, for one element.
+    fn output_bytes(&self) -> f64 {
+        let epilogue = &self.plan.spec.epilogue;
+        let reads = epilogue.reads_source() || epilogue.reads_previous();
+        (self.spec.d.bits() * if reads { 2 } else { 1 }) as f64 / 8.0
+    }
+
+    /// Cycles of one K tile on an SM with `blocks` resident blocks, for all of them together.
+    fn k_tile_cycles(&self, blocks: usize) -> f64 {
+        let Mnk { m, n, k } = self.tile();
+        let pipe = (m * n * k) as f64 / self.rates.products;
+        let (warps_m, warps_n) = self.resources().warps;
+        let (a, b) = ((m * k * self.spec.a.bits() / 8) as f64, (n * k * self.spec.b.bits() / 8) as f64);
+        // Every warp reads its rows of both operands; the copies write each once.
+        let reads = match self.spec.instruction {
+            InstructionId::WGMMA | InstructionId::TCGEN05 => a + b,
+            _ => a * warps_n as f64 + b * warps_m as f64,
+        };
+        let shared = (reads + a + b) / SHARED_BYTES;
+        let ahead = self.resources().stages.saturating_sub(1).max(1) as f64;
+        let blocks = blocks as f64;
+        let busy = blocks * (OVERHEAD * pipe.max(shared) + BLOCK_CYCLES) + STAGE_CYCLES / ahead;
+        busy.max(blocks * self.k_tile_bytes() / self.rates.l2_alone).max(self.rates.latency * LATENCY / ahead)
+    }
+
+    /// Cycles of a tile's epilogue.
+    fn epilogue_cycles(&self) -> f64 {
+        (self.tile().m * self.tile().n) as f64 * self.output_bytes() / EPILOGUE_BYTES
+    }
+
+    /// Cycles of a block that stores or loads a tile of partial sums.
+    fn move_cycles(&self) -> f64 {
+        self.partial_bytes() / PARTIAL_BYTES
     }
 }
 
-fn rate(spec: &Spec, device: &DeviceInfo) -> f64 {
-    let sixteen = match spec.instruction {
-        InstructionId::SIMT => return 128.0,
-        InstructionId::WGMMA => 2048.0,
-        InstructionId::TCGEN05 => 4096.0,
-        _ => mma_sync_rate(device),
-    };
-    sixteen * 16.0 / spec.a.bits().max(spec.b.bits()) as f64
-}
-
-/// Cycles of one K tile on an SM with `blocks` resident blocks, for all of them together.
-fn k_tile_cycles(spec: &Spec, device: &DeviceInfo, tile: Mnk, resources: &ResourcePlan, blocks: usize) -> f64 {
-    let products = (tile.m * tile.n * tile.k) as f64;
-    let pipe = products / rate(spec, device);
-    let bytes_k = (tile.k * spec.a.bits() / 8) as f64;
-    let (warps_m, warps_n) = resources.warps;
-    // Every warp reads its rows of both operands; the copies write each once.
-    let reads = match spec.instruction {
-        InstructionId::WGMMA | InstructionId::TCGEN05 => (tile.m + tile.n) as f64 * bytes_k,
-        _ => (tile.m * warps_n + tile.n * warps_m) as f64 * bytes_k,
-    };
-    let writes = (tile.m + tile.n) as f64 * bytes_k;
-    let shared = (reads + writes) / SHARED_BYTES;
-    blocks as f64 * (OVERHEAD * pipe.max(shared) + BLOCK_CYCLES) + STAGE_CYCLES
+/// Cycles of the busiest SM.
+#[derive(Clone, Copy, Default)]
+struct Cycles {
+    pipe: f64,
+    epilogue: f64,
+    split: f64,
 }
 
 /// Predicts one plan on one device.
 pub fn predict(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Prediction {
     let spec = plan.kernel_spec();
-    let bound = problem.bound();
-    let extents = if plan.transposed { bound.swapped() } else { bound };
-    let groups = problem.groups();
-    let across = extents.m.div_ceil(plan.tile.m).saturating_mul(extents.n.div_ceil(plan.tile.n));
-    let tiles = across.saturating_mul(groups);
-    let r = &plan.resources;
-    let blocks = device.blocks_per_sm(r.threads as u32, registers(r) as u32, r.shared_bytes as u32).max(1) as usize;
-    let resident = device.sms as usize * blocks;
-    let waves = tiles.div_ceil(resident.max(1));
-    let k_tiles = extents.k.div_ceil(plan.tile.k).max(1);
-    // The last wave of a few tiles leaves SMs to fewer blocks each.
-    let last = tiles.saturating_sub(waves.saturating_sub(1).saturating_mul(resident));
-    let last_blocks = last.div_ceil(device.sms as usize).clamp(1, blocks);
-    let fill = 800.0 + (plan.tile.m * plan.tile.n) as f64 / 16.0;
-    let cycles = |blocks| k_tiles as f64 * k_tile_cycles(&spec, device, plan.tile, r, blocks) + fill;
-    let tile_cycles = cycles(blocks);
-    let total_cycles = waves.saturating_sub(1) as f64 * tile_cycles + if tiles > 0 { cycles(last_blocks) } else { 0.0 };
-    let compute = total_cycles / device.clock;
-    let bytes = |rows: usize, columns: usize, bits: usize| rows as f64 * columns as f64 * bits as f64 / 8.0;
-    let d_bits =
-        spec.d.bits() * if plan.spec.epilogue.reads_source() || plan.spec.epilogue.reads_previous() { 2 } else { 1 };
-    let memory = groups as f64
-        * (bytes(extents.m, extents.k, spec.a.bits())
-            + bytes(extents.k, extents.n, spec.b.bits())
-            + bytes(extents.m, extents.n, d_bits))
-        / device.memory_bandwidth;
-    Prediction { tiles, resident, waves, tile_cycles, compute, memory, seconds: FIXED + compute.max(memory) }
+    let model = Model { rates: Rates::of(&spec, device), spec: &spec, plan };
+    let per_sm = blocks_per_sm(plan, device);
+    let sms = (device.sms as usize).max(1);
+    let resident = sms * per_sm;
+    let space = TileSpace::new(plan, problem, resident);
+    let tiles = space.total();
+    let k_tiles = space.tiles.k.max(1);
+    let (pieces, cycles, partials) = match spec.scheduler {
+        SchedulerId::SPLIT_K | SchedulerId::SPLIT_K_SERIAL if space.splits > 1 => split(&model, &space, sms, per_sm),
+        SchedulerId::STREAM_K => stream(&model, &space, sms, per_sm),
+        _ => (tiles, whole(&model, tiles, k_tiles, sms, per_sm), 0.0),
+    };
+    let moved = partials * model.partial_bytes();
+    let l2_bytes = tiles as f64 * k_tiles as f64 * model.k_tile_bytes() + moved;
+    let seconds = |cycles: f64| cycles / device.clock;
+    let l2 = seconds(l2_bytes / (model.rates.l2_together * sms as f64));
+    let memory_bytes = memory_bytes(&model, &space, device, problem, pieces.min(resident), moved);
+    let memory = memory_bytes / (device.memory_bandwidth * MEMORY_EFFICIENCY);
+    let (pipe, epilogue, split) = (seconds(cycles.pipe), seconds(cycles.epilogue), seconds(cycles.split));
+    let compute = pipe + epilogue + split;
+    Prediction {
+        tiles,
+        pieces,
+        resident,
+        waves: pieces.div_ceil(resident),
+        pipe,
+        epilogue,
+        split,
+        compute,
+        l2_bytes,
+        l2,
+        memory_bytes,
+        memory,
+        fixed: FIXED,
+        seconds: FIXED + compute.max(l2).max(memory),
+    }
 }
 
-/// Registers a thread that residency counts with: accumulators, fragments and addresses of a 64 x 64 warp tile take most of
-/// a thread's 255, smaller warp tiles what the accumulators leave.
-fn registers(r: &ResourcePlan) -> usize {
-    let a = &r.accumulators;
-    let per_thread = a.subtile_n * a.subtile_m / r.threads.max(1) * 4;
-    (96 + per_thread.max(16)).min(r.registers)
+/// Whole waves, and a last one whose few pieces leave SMs to fewer blocks each.
+fn whole(model: &Model<'_>, pieces: usize, k_tiles: usize, sms: usize, per_sm: usize) -> Cycles {
+    let waves = pieces.div_ceil(sms * per_sm);
+    let whole = waves.saturating_sub(1);
+    let last = (pieces - whole * sms * per_sm).div_ceil(sms);
+    let one = |blocks| k_tiles as f64 * model.k_tile_cycles(blocks) + FILL;
+    let pipe = whole as f64 * one(per_sm) + if last > 0 { one(last) } else { 0.0 };
+    Cycles { pipe, epilogue: waves as f64 * model.epilogue_cycles(), split: 0.0 }
+}
+
+/// Pieces, cycles, and how often a tile of partial sums is moved.
+fn split(model: &Model<'_>, space: &TileSpace, sms: usize, per_sm: usize) -> (usize, Cycles, f64) {
+    let k_tiles = space.tiles.k.max(1);
+    let parts = space.splits.min(k_tiles);
+    let pieces = space.total().saturating_mul(parts);
+    let together = whole(model, pieces, k_tiles.div_ceil(parts), sms, per_sm);
+    // One block in `parts` has an epilogue.
+    let tiles = space.total().div_ceil(sms) as f64;
+    let epilogue = tiles * model.epilogue_cycles();
+    let moved = model.move_cycles();
+    let split = match model.spec.scheduler {
+        // A block loads and stores the sum in its turn.
+        SchedulerId::SPLIT_K_SERIAL => parts as f64 * (2.0 * moved + EXCHANGE),
+        // All store, the last to arrive loads all.
+        _ => moved * per_sm.min(pieces.div_ceil(sms)) as f64 + EXCHANGE + tiles * parts as f64 * moved,
+    };
+    (pieces, Cycles { pipe: together.pipe, epilogue, split }, 2.0 * pieces as f64)
+}
+
+/// Stream-K: a unit of the split tiles, then whole tiles.
+fn stream(model: &Model<'_>, space: &TileSpace, sms: usize, per_sm: usize) -> (usize, Cycles, f64) {
+    let d = decompose(space);
+    if d.units == 0 {
+        return (space.total(), whole(model, space.total(), space.tiles.k.max(1), sms, per_sm), 0.0);
+    }
+    let unit = d.split_tiles.saturating_mul(space.tiles.k).div_ceil(d.units);
+    // A unit begins in the middle of one tile and ends in that of another.
+    let visited = d.split_tiles as f64 / d.units as f64 + 1.0;
+    let blocks = d.units.div_ceil(sms).min(per_sm);
+    let of_units = unit as f64 * model.k_tile_cycles(blocks) + visited * FILL;
+    let whole = whole(model, d.whole_tiles, space.tiles.k.max(1), sms, per_sm);
+    let cycles = Cycles {
+        pipe: of_units + whole.pipe,
+        epilogue: visited * model.epilogue_cycles() + whole.epilogue,
+        split: blocks as f64 * 2.0 * model.move_cycles() + 2.0 * EXCHANGE,
+    };
+    (d.units + d.whole_tiles, cycles, 2.0 * (d.units + d.split_tiles) as f64)
+}
+
+/// Blocks of a plan that one SM holds, at least one.
+fn blocks_per_sm(plan: &KernelPlan, device: &DeviceInfo) -> usize {
+    let r = &plan.resources;
+    // Accumulators, and what fragments and addresses take beside them.
+    let accumulators = plan.tile.m * plan.tile.n * plan.spec.acc.bits() / 32 / r.threads.max(1);
+    let registers = (96 + accumulators.max(16)).min(r.registers);
+    device.blocks_per_sm(r.threads as u32, registers as u32, r.shared_bytes as u32).max(1) as usize
+}
+
+/// Bytes of device memory that are moved when `together` pieces run at once, which move `moved` bytes of partial sums.
+fn memory_bytes(
+    model: &Model<'_>,
+    space: &TileSpace,
+    device: &DeviceInfo,
+    problem: &Problem,
+    together: usize,
+    moved: f64,
+) -> f64 {
+    let (spec, plan) = (model.spec, model.plan);
+    let bound = problem.bound();
+    let extents = if plan.transposed { bound.swapped() } else { bound };
+    let groups = space.groups as f64;
+    let matrix = |rows: usize, columns: usize, bits: usize| rows as f64 * columns as f64 * bits as f64 / 8.0;
+    let operands = groups * (matrix(extents.m, extents.k, spec.a.bits()) + matrix(extents.k, extents.n, spec.b.bits()));
+    let output = groups * extents.m as f64 * extents.n as f64 * model.output_bytes();
+    let kept = device.l2_bytes as f64 * L2_KEPT;
+    // Rows and columns of tiles that a wave covers, each read once a wave if L2 keeps none between waves.
+    let plane = space.tiles.plane().max(1);
+    let at_once = together.clamp(1, plane);
+    let (across, along) = match plan.raster {
+        warpwright_spec::RasterOrder::AlongM => (space.tiles.n, space.tiles.m),
+        warpwright_spec::RasterOrder::AlongN => (space.tiles.m, space.tiles.n),
+    };
+    let across = plan.swizzle.min(across).max(1);
+    let along = at_once.div_ceil(across).min(along.max(1));
+    let (rows, columns) = match plan.raster {
+        warpwright_spec::RasterOrder::AlongM => (along, across),
+        warpwright_spec::RasterOrder::AlongN => (across, along),
+    };
+    let footprint =
+        matrix(rows * plan.tile.m, extents.k, spec.a.bits()) + matrix(extents.k, columns * plan.tile.n, spec.b.bits());
+    let again = groups * (plane as f64 / at_once as f64) * footprint;
+    let read = if operands <= kept { operands } else { operands.max(again) };
+    read + output + if moved <= kept { 0.0 } else { moved }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::auto::{OperandFacts, predict, resolve};
+    use warpwright_arch::{ArchId, DeviceInfo};
+    use warpwright_numeric::Dtype;
+    use warpwright_spec::{GemmDesc, Mnk, Problem};
+
+    /// Medians of one H200 (`benches/results/h200_sm80_multistage.md`), in µs.
+    #[test]
+    fn times_of_an_h200_are_reproduced() {
+        let device = DeviceInfo::h200();
+        for (size, tile, stages, measured) in [
+            (1024, (64, 128, 64), 4, 12.6),
+            (2048, (128, 256, 64), 3, 41.9),
+            (4096, (128, 256, 64), 3, 280.7),
+            (4096, (256, 128, 64), 3, 282.0),
+            (4096, (128, 128, 64), 3, 293.0),
+            (8192, (128, 256, 64), 3, 2110.0),
+            (8192, (128, 128, 64), 3, 2504.0),
+        ] {
+            let desc = GemmDesc {
+                tile: Some(Mnk::new(tile.0, tile.1, tile.2)),
+                stages: Some(stages),
+                ..GemmDesc::new(ArchId::SM80, Dtype::Bf16, Dtype::F32)
+            };
+            let problem = Problem::dense(size, size, size);
+            let plan = resolve(&desc.spec().unwrap(), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
+            let predicted = predict(&plan, &device, &problem).seconds * 1e6;
+            let ratio = predicted / measured;
+            assert!((0.85..1.15).contains(&ratio), "{size} {tile:?}: {predicted:.1}, measured {measured}");
+        }
+    }
 }

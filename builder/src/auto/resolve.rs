@@ -1,3 +1,4 @@
+use super::splits::{usual, with_splits};
 use super::{OperandFacts, PlanError, predict, tiles::tiles};
 use warpwright_arch::DeviceInfo;
 use warpwright_kernels::device_code;
@@ -16,8 +17,61 @@ pub fn resolve(
     problem: &Problem,
     facts: &OperandFacts,
 ) -> Result<KernelPlan, PlanError> {
+    resolve_split(spec, device, problem, facts, None)
+}
+
+/// As [`resolve`], with the number of parts that K is cut into, where it is given: the scheduler, if it is open, is then
+/// `SplitK` for more than one.
+///
+/// # Errors
+/// As there.
+pub fn resolve_split(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+    parts: Option<usize>,
+) -> Result<KernelPlan, PlanError> {
+    let mut best: Option<(f64, KernelPlan)> = None;
+    plans(spec, device, problem, facts, parts, &mut |plan| {
+        let seconds = predict(&plan, device, problem).seconds;
+        if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
+            best = Some((seconds, plan));
+        }
+    })?;
+    match best {
+        Some((_, plan)) => Ok(plan),
+        None => Err(PlanError::Rule(Violation::NoSchedule { arch: spec.arch, schedule: spec.schedule })),
+    }
+}
+
+/// Every plan that [`resolve`] chooses from, for tuners: tiles, stages, splits.
+///
+/// # Errors
+/// As there.
+pub fn alternatives(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+) -> Result<Vec<KernelPlan>, PlanError> {
+    let mut all = Vec::new();
+    plans(spec, device, problem, facts, None, &mut |plan| all.push(plan))?;
+    Ok(all)
+}
+
+/// Calls `f` with every plan that fills a spec's open slots.
+fn plans(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+    parts: Option<usize>,
+    f: &mut dyn FnMut(KernelPlan),
+) -> Result<(), PlanError> {
     check(spec)?;
     device.check_tag(spec.arch)?;
+    let named = spec.scheduler;
     let mut spec = *spec;
     for (operand, slot, given) in [
         ("A", &mut spec.order_a, facts.order_a),
@@ -30,9 +84,8 @@ pub fn resolve(
         }
     }
     let substitute = resolve_schedule(&mut spec, device)?;
-    if matches!(spec.scheduler, SchedulerId::AUTO) {
-        spec.scheduler =
-            if problem.kind() == ProblemKind::Grouped { SchedulerId::GROUPED } else { SchedulerId::PERSISTENT };
+    if matches!(named, SchedulerId::AUTO) {
+        spec.scheduler = usual(problem);
     }
     if !device.is_host() {
         if spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler) {
@@ -44,9 +97,10 @@ pub fn resolve(
     }
     // Column-major D: compute its transpose, so that the contiguous direction of D is the kernel's own.
     let transposed = matches!(facts.order_d, Order::Column);
-    let mut plan = choose_tile(&spec, device, problem, facts, transposed)?;
-    plan.substitute = substitute;
-    Ok(plan)
+    for_each_tile(&spec, device, problem, facts, transposed, &mut |plan| {
+        let plan = KernelPlan { substitute, ..plan };
+        with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
+    })
 }
 
 fn kind_name(kind: ProblemKind) -> &'static str {
@@ -99,36 +153,52 @@ fn resolve_schedule(spec: &mut Spec, device: &DeviceInfo) -> Result<Option<Subst
     Ok(Some(Substitute::NotWritten { principal }))
 }
 
-fn choose_tile(
+/// Calls `f` with a plan of each tile and pipeline depth that is open and legal; the error is the first of those that are not,
+/// if all are not.
+fn for_each_tile(
     spec: &Spec,
     device: &DeviceInfo,
     problem: &Problem,
     facts: &OperandFacts,
     transposed: bool,
-) -> Result<KernelPlan, PlanError> {
-    if let Some(tile) = spec.tile {
-        return with_tile(spec, device, problem, facts, transposed, tile);
-    }
-    let mut best: Option<(f64, KernelPlan)> = None;
-    let mut refusal = None;
-    for tile in tiles(spec, facts.widths.a.min(facts.widths.b)) {
-        // The table is in the kernel's terms, a spec in the user's.
-        let user = if transposed { tile.swapped() } else { tile };
-        match with_tile(spec, device, problem, facts, transposed, user) {
+    f: &mut dyn FnMut(KernelPlan),
+) -> Result<(), PlanError> {
+    let open;
+    let list: &[Mnk] = match &spec.tile {
+        Some(tile) => std::slice::from_ref(tile),
+        None => {
+            // The table is in the kernel's terms, a spec in the user's.
+            let user = |tile: Mnk| if transposed { tile.swapped() } else { tile };
+            open = tiles(spec, facts.widths.a.min(facts.widths.b)).into_iter().map(user).collect::<Vec<_>>();
+            &open
+        }
+    };
+    let (mut found, mut refusal) = (false, None);
+    for &tile in list {
+        match with_tile(spec, device, problem, facts, transposed, tile) {
             Ok(plan) => {
-                let seconds = predict(&plan, device, problem).seconds;
-                if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
-                    best = Some((seconds, plan));
+                found = true;
+                f(plan);
+                if spec.stages.is_none() && !device.is_host() {
+                    fewer_stages(&plan).for_each(&mut *f);
                 }
             }
             Err(e) => refusal = refusal.or(Some(e)),
         }
     }
-    match (best, refusal) {
-        (Some((_, plan)), _) => Ok(plan),
-        (None, Some(e)) => Err(e),
-        (None, None) => Err(PlanError::Rule(Violation::NoSchedule { arch: spec.arch, schedule: spec.schedule })),
-    }
+    if found { Ok(()) } else { refusal.map_or(Ok(()), Err) }
+}
+
+/// The plan with shallower pipelines, which leave room for more blocks.
+fn fewer_stages(plan: &KernelPlan) -> impl Iterator<Item = KernelPlan> {
+    let asynchronous = matches!(plan.resources.pipelines.get(0).map(|p| p.kind), Some(PipelineKind::CpAsyncGroups));
+    let (plan, least) = (*plan, if asynchronous { 2 } else { plan.resources.stages });
+    (least..plan.resources.stages).rev().map(move |stages| {
+        let mut plan = plan;
+        plan.spec.stages = Some(stages);
+        plan.resources = ResourcePlan::of(&plan.kernel_spec(), plan.tile);
+        plan
+    })
 }
 
 fn with_tile(
@@ -209,7 +279,7 @@ fn whole(spec: &Spec, problem: &Problem, facts: &OperandFacts) -> (bool, bool) {
     )
 }
 
-/// Four stages hide the latency of device memory behind K tiles of this size; more only cost residency.
+/// The deepest pipeline to consider: four stages hide the latency of device memory behind K tiles of this size.
 fn automatic_stages(resources: &ResourcePlan, limit: usize) -> usize {
     const ENOUGH: usize = 4;
     let fit = limit.saturating_sub(resources.fixed_bytes) / resources.stage_bytes;

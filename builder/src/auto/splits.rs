@@ -1,0 +1,69 @@
+//! Which ways to cut K a plan chooses among.
+
+use warpwright_arch::DeviceInfo;
+use warpwright_schedulers::Tiles;
+use warpwright_spec::{KernelPlan, Problem, ProblemKind, SchedulerId, feeds};
+
+/// Parts that K may be cut into.
+const PARTS: &[usize] = &[2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
+/// Fewest K tiles of a part: below, loading the first one costs as much as all others.
+const FEWEST_K_TILES: usize = 4;
+/// Parts of a split-K kernel on the CPU, whose results then do not depend on how many threads it has.
+const ON_HOST: usize = 4;
+
+/// The plan with each scheduler and number of parts that it may have. `scheduler` is what the user named, `parts` the number of
+/// parts that was asked for.
+pub(super) fn with_splits(
+    plan: &KernelPlan,
+    scheduler: SchedulerId,
+    parts: Option<usize>,
+    device: &DeviceInfo,
+    problem: &Problem,
+) -> Vec<KernelPlan> {
+    let with = |scheduler, splits| {
+        let mut plan = *plan;
+        (plan.spec.scheduler, plan.splits) = (scheduler, splits);
+        plan
+    };
+    let bound = problem.bound();
+    let tiles = Tiles::covering(if plan.transposed { bound.swapped() } else { bound }, plan.tile);
+    let most = (tiles.k / FEWEST_K_TILES).max(1);
+    let splits = matches!(scheduler, SchedulerId::SPLIT_K | SchedulerId::SPLIT_K_SERIAL);
+    let automatic = matches!(scheduler, SchedulerId::AUTO) && plan.spec.tile_scheduler.is_none();
+    if let Some(parts) = parts
+        && (splits || automatic)
+    {
+        let scheduler = match scheduler {
+            SchedulerId::AUTO if parts > 1 => SchedulerId::SPLIT_K,
+            SchedulerId::AUTO => usual(problem),
+            named => named,
+        };
+        return vec![with(scheduler, parts.max(1))];
+    }
+    if !splits && !automatic {
+        return vec![*plan];
+    }
+    if device.is_host() {
+        // The CPU has no idle blocks to fill.
+        return vec![if splits { with(scheduler, ON_HOST.min(most)) } else { with(usual(problem), 1) }];
+    }
+    // More parts than fill the device a few times only add to the fix-up.
+    let together = tiles.plane().saturating_mul(problem.groups()).max(1);
+    let enough = 4 * device.sms as usize;
+    let useful = PARTS.iter().copied().filter(|&p| p <= most && (p == 2 || together.saturating_mul(p) <= enough));
+    if splits {
+        let least = with(scheduler, 2.min(tiles.k.max(1)));
+        return std::iter::once(least).chain(useful.skip_while(|&p| p == 2).map(|p| with(scheduler, p))).collect();
+    }
+    let mut plans = vec![with(usual(problem), 1)];
+    let dense = matches!(problem.kind(), ProblemKind::Dense | ProblemKind::Batched);
+    if dense && feeds(SchedulerId::SPLIT_K, plan.spec.schedule) && together < device.sms as usize {
+        plans.extend(useful.map(|p| with(SchedulerId::SPLIT_K, p)));
+    }
+    plans
+}
+
+/// What hands out whole tiles.
+pub(super) fn usual(problem: &Problem) -> SchedulerId {
+    if problem.kind() == ProblemKind::Grouped { SchedulerId::GROUPED } else { SchedulerId::PERSISTENT }
+}
