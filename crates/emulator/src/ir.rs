@@ -340,7 +340,7 @@ pub(crate) struct Bulk {
 #[derive(Clone, Debug)]
 pub(crate) enum BulkDirection {
     /// To shared memory, completing on an mbarrier.
-    Load { barrier: Address, multicast: Option<Src> },
+    Load { barrier: Address, multicast: Option<Src>, reduce: Option<BulkReduce> },
     /// From shared memory, completing in a bulk group, perhaps as a reduction by elements.
     Store { reduce: Option<BulkReduce> },
 }
@@ -365,6 +365,7 @@ pub(crate) enum TensorMapField {
     Stride(usize),
     BoxDim(usize),
     ElementStride(usize),
+    Interleave,
     Element,
     Swizzle,
     Fill,
@@ -379,17 +380,12 @@ pub(crate) struct TensorMapReplace {
     pub value: Src,
 }
 
-/// `cp.reduce.async.bulk`'s operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum BulkReduce {
-    Add,
-    Min,
-    Max,
-    And,
-    Or,
-    Xor,
-    Inc,
-    Dec,
+/// A reduction by elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BulkReduce {
+    pub operation: &'static str,
+    /// What it does to elements of how many bytes, where the instruction says it and not a tensor map.
+    pub own: Option<(Apply, u8)>,
 }
 
 /// `wgmma.mma_async`.

@@ -197,6 +197,8 @@ pub(crate) fn replace(bytes: &mut [u8; 128], field: TensorMapField, value: u64) 
         }
         TensorMapField::ElementStride(i) => bytes[106 + i] = u8::try_from(value).ok()?,
         TensorMapField::Rank => bytes[16] = u8::try_from(value.checked_add(1)?).ok()?,
+        // Only maps without interleave are modelled.
+        TensorMapField::Interleave => return (value == 0).then_some(()),
         TensorMapField::Element => bytes[17] = *REPLACED.get(value as usize)? as u8,
         TensorMapField::Swizzle => bytes[18] = *TensorSwizzle::ALL.get(value as usize)? as u8,
         TensorMapField::Fill => bytes[19] = u8::try_from(value).ok().filter(|v| *v < 2)?,

@@ -337,7 +337,8 @@ fn bulk_reductions() -> Micro {
 /// A map that the kernel makes from a template in which everything is wrong, publishes behind the output's rows, and uses.
 fn replaced() -> Micro {
     let body = format!(
-        "{BARRIER}    setp.ge.u32 %p1, %t, 32;
+        "{BARRIER}    bar.sync 0;
+    setp.ge.u32 %p1, %t, 32;
     @%p1 bra REST;
     shl.b32 %r10, %t, 2;
     add.u32 %r11, %r10, %tile;

@@ -75,6 +75,7 @@ fn tensor_map(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
         "global_stride" => TensorMapField::Stride(ordinal),
         "box_dim" => TensorMapField::BoxDim(ordinal),
         "element_stride" => TensorMapField::ElementStride(ordinal),
+        "interleave_layout" => TensorMapField::Interleave,
         "elemtype" => TensorMapField::Element,
         "swizzle_mode" => TensorMapField::Swizzle,
         "fill_mode" => TensorMapField::Fill,
@@ -134,19 +135,21 @@ fn mbarrier(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     Ok(Op::Mbarrier(Box::new(Mbarrier { op, address, release: !relaxed, acquire: !relaxed })))
 }
 
-fn reduction(a: &Args<'_, '_, '_>) -> Option<BulkReduce> {
-    [
-        ("add", BulkReduce::Add),
-        ("min", BulkReduce::Min),
-        ("max", BulkReduce::Max),
-        ("and", BulkReduce::And),
-        ("or", BulkReduce::Or),
-        ("xor", BulkReduce::Xor),
-        ("inc", BulkReduce::Inc),
-        ("dec", BulkReduce::Dec),
-    ]
-    .into_iter()
-    .find_map(|(name, op)| a.has(name).then_some(op))
+/// The reduction that a bulk copy makes, if it is one; `own_type` if no tensor map says of what elements.
+fn reduction(a: &Args<'_, '_, '_>, own_type: bool) -> Decoded<Option<BulkReduce>> {
+    if !a.has("reduce") {
+        return Ok(None);
+    }
+    let names = ["add", "min", "max", "and", "or", "xor", "inc", "dec"];
+    let operation = names.into_iter().find(|name| a.has(name)).ok_or_else(|| a.unsupported(""))?;
+    let own = if own_type {
+        let ty = a.ty()?;
+        let apply = super::atomic_apply(operation, ty).ok_or_else(|| a.unsupported(""))?;
+        Some((apply, (ty.bits() / 8) as u8))
+    } else {
+        None
+    };
+    Ok(Some(BulkReduce { operation, own }))
 }
 
 fn bulk(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
@@ -183,21 +186,19 @@ fn bulk(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
             };
             let barrier = a.address(at)?;
             let multicast = if a.has("multicast::cluster") { Some(a.src(at + 1)?) } else { None };
-            Bulk { shared: a.address(0)?, remote, direction: BulkDirection::Load { barrier, multicast } }
+            Bulk { shared: a.address(0)?, remote, direction: BulkDirection::Load { barrier, multicast, reduce: None } }
         }
         ["shared::cluster", "shared::cta"] => {
             let remote = BulkRemote::Peer { address: a.address(0)?, size: a.src(2)? };
-            let direction = BulkDirection::Load { barrier: a.address(3)?, multicast: None };
+            let reduce = reduction(a, true)?;
+            let direction = BulkDirection::Load { barrier: a.address(3)?, multicast: None, reduce };
             Bulk { shared: a.address(1)?, remote, direction }
         }
         ["global", "shared::cta"] => {
-            let reduce = if a.has("reduce") { reduction(a) } else { None };
+            let reduce = reduction(a, !is_tensor)?;
             let (remote, shared) = if is_tensor {
                 (tensor(a, 0)?, a.address(1)?)
             } else {
-                if reduce.is_some() {
-                    return Err(a.unsupported("a reduction without a tensor map"));
-                }
                 (BulkRemote::Bytes { address: a.address(0)?, size: a.src(2)? }, a.address(1)?)
             };
             Bulk { shared, remote, direction: BulkDirection::Store { reduce } }

@@ -1,6 +1,7 @@
 //! f32 and f64 arithmetic. Without `.ftz` subnormals are kept; results that are NaN are the hardware's NaN.
 
 use super::args::{Args, Decoded, Ty};
+use super::exact;
 use super::rounding::{Rounding, canonical, canonical64, flush, saturate, sum_to_odd, to_f32};
 use crate::ir::Op;
 
@@ -144,19 +145,23 @@ fn directed(nearest: f32, remainder: impl Fn(f32) -> f64, negative: bool, roundi
 }
 
 fn double(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
-    let nearest = Rounding::of(a) == Rounding::NearestEven;
-    let opcode = a.instruction.opcode;
-    if !nearest && matches!(opcode, "add" | "sub" | "mul" | "fma" | "mad" | "div" | "rcp" | "sqrt") {
-        return Err(a.unsupported("directed rounding of f64"));
-    }
-    Ok(Some(match opcode {
-        "add" => a.binary(|x: f64, y: f64| canonical64(x + y))?,
-        "sub" => a.binary(|x: f64, y: f64| canonical64(x - y))?,
-        "mul" => a.binary(|x: f64, y: f64| canonical64(x * y))?,
-        "fma" | "mad" => a.ternary(|x: f64, y: f64, z: f64| canonical64(x.mul_add(y, z)))?,
-        "div" => a.binary(|x: f64, y: f64| canonical64(x / y))?,
-        "rcp" => a.unary(|x: f64| canonical64(1.0 / x))?,
-        "sqrt" => a.unary(|x: f64| canonical64(x.sqrt()))?,
+    let rounding = Rounding::of(a);
+    let nearest = rounding == Rounding::NearestEven;
+    Ok(Some(match a.instruction.opcode {
+        "add" if nearest => a.binary(|x: f64, y: f64| canonical64(x + y))?,
+        "sub" if nearest => a.binary(|x: f64, y: f64| canonical64(x - y))?,
+        "mul" if nearest => a.binary(|x: f64, y: f64| canonical64(x * y))?,
+        "fma" | "mad" if nearest => a.ternary(|x: f64, y: f64, z: f64| canonical64(x.mul_add(y, z)))?,
+        "div" if nearest => a.binary(|x: f64, y: f64| canonical64(x / y))?,
+        "rcp" if nearest => a.unary(|x: f64| canonical64(1.0 / x))?,
+        "sqrt" if nearest => a.unary(|x: f64| canonical64(x.sqrt()))?,
+        "add" => a.binary(move |x: f64, y: f64| exact::add(x, y, rounding))?,
+        "sub" => a.binary(move |x: f64, y: f64| exact::add(x, -y, rounding))?,
+        "mul" => a.binary(move |x: f64, y: f64| exact::multiply(x, y, rounding))?,
+        "fma" | "mad" => a.ternary(move |x: f64, y: f64, z: f64| exact::fma(x, y, z, rounding))?,
+        "div" => a.binary(move |x: f64, y: f64| exact::divide(x, y, rounding))?,
+        "rcp" => a.unary(move |x: f64| exact::divide(1.0, x, rounding))?,
+        "sqrt" => a.unary(move |x: f64| exact::root(x, rounding))?,
         "rsqrt" => a.unary(|x: f64| canonical64(1.0 / x.sqrt()))?,
         "abs" => a.unary(f64::abs)?,
         "neg" => a.unary(|x: f64| -x)?,

@@ -7,7 +7,7 @@ use crate::ir::Op;
 use warpwright_numeric::{bf16, f16};
 
 /// A 16-bit float.
-trait Half: Copy + 'static {
+pub(super) trait Half: Copy + 'static {
     fn widen(bits: u16) -> f32;
     /// Rounds to nearest even.
     fn narrow(x: f64) -> u16;

@@ -1,6 +1,8 @@
 //! `ld`, `st`, `atom`, `red`.
 
 use super::args::{Args, Decoded, Ty};
+use super::float::select;
+use super::half::Half;
 use super::{canonical, canonical64};
 use crate::error::ParseReason;
 use crate::ir::{Apply, Atomic, Load, Op, Space, Store};
@@ -75,6 +77,11 @@ fn brain_add(x: u16, y: u16) -> u16 {
     if sum.is_nan() { 0x7FFF } else { bf16::from_f32(sum).to_bits() }
 }
 
+/// The smaller or larger of two 16-bit floats.
+fn pick<H: Half>(x: u16, y: u16, least: bool) -> u16 {
+    H::narrow(select(H::widen(x), H::widen(y), least, false).into())
+}
+
 /// What an operation makes of (old value, operand, second operand).
 pub(crate) fn apply(operation: &str, ty: Ty) -> Option<Apply> {
     let f: Apply = match (operation, ty) {
@@ -96,6 +103,10 @@ pub(crate) fn apply(operation: &str, ty: Ty) -> Option<Apply> {
         ("max", Ty::U64) => |x, y, _| x.max(y),
         ("min", Ty::S64) => |x, y, _| (x as i64).min(y as i64) as u64,
         ("max", Ty::S64) => |x, y, _| (x as i64).max(y as i64) as u64,
+        ("min", Ty::F16) => |x, y, _| u64::from(pick::<f16>(x as u16, y as u16, true)),
+        ("max", Ty::F16) => |x, y, _| u64::from(pick::<f16>(x as u16, y as u16, false)),
+        ("min", Ty::Bf16) => |x, y, _| u64::from(pick::<bf16>(x as u16, y as u16, true)),
+        ("max", Ty::Bf16) => |x, y, _| u64::from(pick::<bf16>(x as u16, y as u16, false)),
         ("inc", Ty::U32) => |x, y, _| if x as u32 >= y as u32 { 0 } else { x + 1 },
         ("dec", Ty::U32) => |x, y, _| if x as u32 == 0 || x as u32 > y as u32 { y } else { x - 1 },
         ("and", _) => |x, y, _| x & y,

@@ -6,6 +6,7 @@ mod asynchronous;
 mod bits;
 mod control;
 mod convert;
+mod exact;
 mod float;
 mod half;
 mod integer;

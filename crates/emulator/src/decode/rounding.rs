@@ -53,7 +53,14 @@ pub(crate) fn canonical(x: f32) -> f32 {
 /// As [`canonical`], of f64.
 #[inline(always)]
 pub(crate) fn canonical64(x: f64) -> f64 {
-    if x.is_nan() { f64::from_bits(0x7FF8_0000_0000_0000) } else { x }
+    if x.is_nan() { nan64() } else { x }
+}
+
+/// Out of the optimiser's sight: LLVM takes its own default NaN, which this is, for any other.
+#[cold]
+#[inline(never)]
+fn nan64() -> f64 {
+    f64::from_bits(core::hint::black_box(0x7FF8_0000_0000_0000))
 }
 
 /// Zero of the same sign in place of a subnormal.

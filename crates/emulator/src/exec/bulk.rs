@@ -94,28 +94,24 @@ fn combine(target: &mut [u8], source: &[u8], (apply, size): (Apply, u8)) {
     }
 }
 
-fn reduction(op: BulkReduce, element: TensorElement) -> Option<(Apply, u8)> {
-    let ty = match element {
-        TensorElement::U32 => Ty::U32,
-        TensorElement::S32 => Ty::S32,
-        TensorElement::U64 => Ty::U64,
-        TensorElement::S64 => Ty::S64,
-        TensorElement::F16 => Ty::F16,
-        TensorElement::Bf16 => Ty::Bf16,
-        TensorElement::F32 => Ty::F32,
-        _ => return None,
+/// What a reduction does to the elements of a map, or to those that the instruction names.
+fn reduction(op: BulkReduce, map: Option<&TensorMapSpec>) -> Result<(Apply, u8), Violation> {
+    let Some(map) = map else {
+        return op.own.ok_or_else(|| illegal(format!("{} of elements of no type", op.operation)));
     };
-    let name = match op {
-        BulkReduce::Add => "add",
-        BulkReduce::Min => "min",
-        BulkReduce::Max => "max",
-        BulkReduce::And => "and",
-        BulkReduce::Or => "or",
-        BulkReduce::Xor => "xor",
-        BulkReduce::Inc => "inc",
-        BulkReduce::Dec => "dec",
+    let ty = match map.element {
+        TensorElement::U32 => Some(Ty::U32),
+        TensorElement::S32 => Some(Ty::S32),
+        TensorElement::U64 => Some(Ty::U64),
+        TensorElement::S64 => Some(Ty::S64),
+        TensorElement::F16 => Some(Ty::F16),
+        TensorElement::Bf16 => Some(Ty::Bf16),
+        TensorElement::F32 => Some(Ty::F32),
+        _ => None,
     };
-    Some((atomic_apply(name, ty)?, element.bytes() as u8))
+    let apply = ty.and_then(|ty| atomic_apply(op.operation, ty));
+    let apply = apply.ok_or_else(|| illegal(format!("no reduction {} of {:?} elements", op.operation, map.element)))?;
+    Ok((apply, map.element.bytes() as u8))
 }
 
 impl Run<'_> {
@@ -196,7 +192,8 @@ impl Run<'_> {
             }
         };
         match &op.direction {
-            BulkDirection::Load { barrier, multicast } => {
+            BulkDirection::Load { barrier, multicast, reduce } => {
+                let reduce = reduce.map(|op| reduction(op, map.as_ref())).transpose()?;
                 let barrier = window(self.addresses(at, barrier)[lane]) & OFFSET_MASK;
                 let ranks: Vec<usize> = match multicast {
                     Some(src) => {
@@ -214,17 +211,11 @@ impl Run<'_> {
                 // The mbarrier is the one at the operand's offset in each block that receives data.
                 let targets = ranks.into_iter().map(|r| (r, (r, barrier))).collect();
                 let bytes = pieces.iter().map(|p| u32::from(p.len)).sum();
-                let load = BulkLoad { pieces, origin, fill, rounds, targets, bytes, reduce: None, lane, pc: at.pc };
+                let load = BulkLoad { pieces, origin, fill, rounds, targets, bytes, reduce, lane, pc: at.pc };
                 self.issue_load(at, load)
             }
             BulkDirection::Store { reduce } => {
-                let reduce = match (reduce, &map) {
-                    (Some(op), Some(map)) => Some(
-                        reduction(*op, map.element)
-                            .ok_or_else(|| illegal(format!("no reduction {op:?} of {:?} elements", map.element)))?,
-                    ),
-                    _ => None,
-                };
+                let reduce = reduce.map(|op| reduction(op, map.as_ref())).transpose()?;
                 let group = self.warp(at).bulk_committed[lane];
                 let store = BulkStore {
                     pieces,

@@ -135,16 +135,28 @@ fn integers(registers: &mut Registers, op: &Mma) {
     }
 }
 
-/// m8n8k4: a = (l / 4, l % 4), b = (k = l % 4, n = l / 4), accumulators in pairs along a row. Products are added in the order
-/// of k with one rounding each, which the hardware does not promise.
+/// Registers of A alternate between rows l / 4 and, if there are 16 rows, those 8 below, and step by 4 columns from l % 4 on;
+/// those of B step by 4 rows. Products are added in the order of k with one rounding each, which the hardware does not promise.
 fn doubles(registers: &mut Registers, op: &Mma) {
     use crate::machine::registers::Src;
-    let (a, b) = (registers.read::<f64>(Src::Reg(op.a_regs[0])), registers.read::<f64>(Src::Reg(op.b_regs[0])));
+    let [m, _, k] = sizes(op);
+    let halves = m / 8;
+    let (mut a, mut b) = (vec![0f64; m * k], vec![0f64; 8 * k]);
+    for (r, reg) in op.a_regs.iter().enumerate() {
+        for (lane, x) in registers.read::<f64>(Src::Reg(*reg)).into_iter().enumerate() {
+            a[(lane / 4 + r % halves * 8) * k + lane % 4 + r / halves * 4] = x;
+        }
+    }
+    for (r, reg) in op.b_regs.iter().enumerate() {
+        for (lane, x) in registers.read::<f64>(Src::Reg(*reg)).into_iter().enumerate() {
+            b[lane / 4 * k + lane % 4 + 4 * r] = x;
+        }
+    }
     for (i, (to, from)) in op.d.iter().zip(&op.c).enumerate() {
         let c = registers.read::<f64>(*from);
         let d: [f64; 32] = core::array::from_fn(|lane| {
-            let (row, column) = (lane / 4, 2 * (lane % 4) + i);
-            (0..4).fold(c[lane], |sum, k| a[4 * row + k].mul_add(b[4 * column + k], sum))
+            let (row, column) = (lane / 4 + i / 2 * 8, 2 * (lane % 4) + i % 2);
+            (0..k).fold(c[lane], |sum, l| a[row * k + l].mul_add(b[column * k + l], sum))
         });
         registers.write(*to, !0, &d);
     }
