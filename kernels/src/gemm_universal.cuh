@@ -5,8 +5,10 @@
 //   Mainloop    Accumulators; run(work, accumulators), which leaves zeros where there is no K
 //               share(work): this block's part of its cluster's work
 //               end_of_tile(), after which shared memory may be filled for the next tile
+//               takes(turn): whether this thread's warps compute that tile, else skip(work)
 //               has_producer: is_producer() threads call produce(scheduler, share), the others begin() and consume; all end()
-//               alternates: warp groups take tiles in turn; takes(turn), skip(work), await(turn), pass(turn)
+//               alternates: warp groups take tiles in turn; await(turn) before its products, pass(turn) after them
+//               roles.cuh has all this for mainloops of one role
 //   Accumulators  for_each_vector(f) for fix-up (fixup.cuh); what the epilogue reads (visitor.cuh)
 //   Epilogue    generated text (visitor.cuh)
 // What a block does of the work that its cluster was given. If zero scalars drop every use of the products, there are none.
@@ -30,25 +32,27 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
     const Visitor<Epilogue> visitor(params, shared);
     const Share<Mainloop, Epilogue> share{params, mainloop};
     unsigned turn = 0;
-    Work next = scheduler.first();
+    Work given = scheduler.first();
 #pragma unroll 1
-    while (next.valid) {
-        const Work work = share(next);
-        next = scheduler.next();
-        if (!Mainloop::alternates || mainloop.takes(turn)) {
+    while (given.valid) {
+        const Work work = share(given);
+        // Who takes turns must know whether somebody waits for the next one; for the others it would only hold registers.
+        if constexpr (Mainloop::alternates) given = scheduler.next();
+        if (mainloop.takes(turn)) {
             typename Mainloop::Accumulators accumulators;
             if constexpr (Mainloop::alternates) mainloop.await(turn);
             mainloop.run(work, accumulators);
             if constexpr (Mainloop::alternates) {
-                if (next.valid) mainloop.pass(turn);
+                if (given.valid) mainloop.pass(turn);
             }
             bool complete = work.last;
             if (share.multiplies(work)) complete = scheduler.fixup(work, accumulators);
             if (complete) visitor.run(work, accumulators);
             mainloop.end_of_tile();
-        } else if constexpr (Mainloop::alternates) {
+        } else {
             mainloop.skip(work);
         }
+        if constexpr (!Mainloop::alternates) given = scheduler.next();
         ++turn;
     }
 }

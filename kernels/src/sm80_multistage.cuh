@@ -180,9 +180,8 @@ struct Sm80Stage {
     }
 };
 
-struct Sm80Multistage {
+struct Sm80Multistage : SingleRole {
     using Accumulators = Sm80Accumulators;
-    static constexpr bool has_producer = false, alternates = false;
     static constexpr unsigned k_blocks = cfg::tile_k / 16;
     // With an even number of K blocks the two fragment buffers alternate across tiles, and the first fragments of the next
     // tile are loaded during the last block of this one.
@@ -248,11 +247,6 @@ struct Sm80Multistage {
         ptx::cp_async_wait<0>();
         __syncthreads();
     }
-
-    static __device__ __forceinline__ const Work& share(const Work& work) { return work; }
-
-    // The next tile's copies may overwrite slabs that another warp still reads.
-    static __device__ __forceinline__ void end_of_tile() { __syncthreads(); }
 
    private:
     __device__ __forceinline__ void request(unsigned part, unsigned parts, Sm80Stage stage) {

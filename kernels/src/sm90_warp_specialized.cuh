@@ -198,7 +198,9 @@ struct Sm90WarpSpecialized {
 
     // Ping-pong: warp groups take tiles in turn, and multiply one after the other, so that one stores while the other
     // multiplies and the ring is read in order.
-    static __device__ __forceinline__ bool takes(unsigned turn) { return uniform(threadIdx.x / 128) == turn % 2; }
+    static __device__ __forceinline__ bool takes(unsigned turn) {
+        return !cfg::pingpong || uniform(threadIdx.x / 128) == turn % 2;
+    }
     __device__ __forceinline__ void skip(const Work& work) { stage.skip(k_tiles(work)); }
     static __device__ __forceinline__ void await(unsigned turn) {
         if (turn > 0) ptx::barrier_sync(1 + turn % 2, consumer_threads);

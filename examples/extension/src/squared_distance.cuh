@@ -32,7 +32,7 @@ struct DistanceAccumulators {
     }
 };
 
-struct SquaredDistance {
+struct SquaredDistance : SingleRole {
     using Accumulators = DistanceAccumulators;
 
     const Params& params;
@@ -40,6 +40,7 @@ struct SquaredDistance {
     __device__ __forceinline__ SquaredDistance(const Params& p, unsigned) : params(p) {}
 
     __device__ __forceinline__ void run(const Work& work, Accumulators& accumulators) const {
+        accumulators.clear();
         const unsigned first_k = work.k_begin * cfg::tile_k;
         const unsigned end_k = min(params.depth, first_k + work.k_count * cfg::tile_k);
         const unsigned warp = threadIdx.x / 32;
