@@ -16,16 +16,18 @@
 //! A tensor that is used on several streams needs [`Stream::wait_for`] between them, and before it is dropped. A captured
 //! [`Graph`] holds addresses: the tensors that it uses must outlive its replays.
 //!
-//! Nothing here needs CUDA to build or to start: the driver and NVRTC are looked up when they are first used, and a machine
+//! Nothing here needs CUDA to build or to start: the driver, NVRTC and cuBLASLt are looked up when they are first used, and a machine
 //! without them has [`Device::host`].
 
 pub mod backend;
 pub mod cache;
+pub mod cublaslt;
 mod device;
 mod error;
 mod executable;
 pub mod nvrtc;
 mod program;
+mod shared_library;
 mod stream;
 mod tensor;
 mod view;

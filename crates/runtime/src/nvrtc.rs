@@ -5,7 +5,7 @@
 //! The library is loaded when it is first asked for, from the first place that has it:
 //! 1. the directory in `WARPWRIGHT_NVRTC_DIR`, when set, and no other;
 //! 2. the dynamic loader's own search: `LD_LIBRARY_PATH` and the system's directories;
-//! 3. `CUDA_HOME`, `CUDA_PATH` and `/usr/local/cuda`;
+//! 3. `CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`, and the packages of the Python environment in `VIRTUAL_ENV`;
 //! 4. `nvrtc` beside any directory above the running executable, which for one built by Cargo is `target/nvrtc`.
 //!
 //! In a directory, `lib`, `lib64` and the layout of NVIDIA's Python wheels (`nvidia/*/lib`) are searched too, so

@@ -17,7 +17,7 @@ use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use warpwright_arch::DeviceInfo;
 
 use super::{Backend, BackendExecutable, BackendStream};
-use crate::{Device, DeviceError, LoadError, Program, Space, Stream, StreamError, nvrtc};
+use crate::{Device, DeviceError, DriverFault, LoadError, Program, Space, Stream, StreamError, nvrtc};
 use executable::CudaExecutable;
 use fault::fault;
 use stream::CudaQueue;
@@ -157,6 +157,11 @@ fn check_driver() -> Result<(), DeviceError> {
         .clone()
 }
 
-fn driver(ordinal: usize, fault: crate::DriverFault) -> DeviceError {
+/// Makes a stream's context current in this thread.
+pub(crate) fn make_current(stream: &CudaStream) -> Result<(), DriverFault> {
+    stream.context().bind_to_thread().map_err(|error| fault("cuCtxSetCurrent", error))
+}
+
+fn driver(ordinal: usize, fault: DriverFault) -> DeviceError {
     DeviceError::Driver { ordinal, fault }
 }

@@ -1,10 +1,10 @@
-//! Finding NVRTC and its functions.
-//!
-//! cudarc's own loader panics when the library is missing and cannot be told where to look; hence this one.
+//! NVRTC's functions.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use crate::shared_library::{Found, Wanted, entries};
 
 pub(super) type NvrtcProgram = *mut c_void;
 pub(super) type GetSize = unsafe extern "C" fn(NvrtcProgram, *mut usize) -> c_int;
@@ -47,13 +47,15 @@ pub struct NvrtcMissing {
     pub problem: String,
 }
 
-/// The variable that names NVRTC's directory.
-const DIR_VARIABLE: &str = "WARPWRIGHT_NVRTC_DIR";
-
-#[cfg(windows)]
-const NAMES: &[&str] = &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
-#[cfg(not(windows))]
-const NAMES: &[&str] = &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+const WANTED: Wanted = Wanted {
+    stem: "nvrtc",
+    variable: "WARPWRIGHT_NVRTC_DIR",
+    names: if cfg!(windows) {
+        &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"]
+    } else {
+        &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
+    },
+};
 
 pub(super) fn get() -> Result<&'static Library, NvrtcMissing> {
     static LIBRARY: OnceLock<Result<Library, NvrtcMissing>> = OnceLock::new();
@@ -61,66 +63,16 @@ pub(super) fn get() -> Result<&'static Library, NvrtcMissing> {
 }
 
 fn find() -> Result<Library, NvrtcMissing> {
-    if let Some(dir) = std::env::var_os(DIR_VARIABLE) {
-        let dir = PathBuf::from(dir);
-        return match library_in(&dir) {
-            Some(path) => load(&path),
-            None => Err(NvrtcMissing { problem: format!("is not in {}, which {DIR_VARIABLE} names", dir.display()) }),
-        };
-    }
-    let mut problem = None;
-    for &name in NAMES {
-        // SAFETY: NVRTC's initialisers have no preconditions.
-        if let Ok(library) = unsafe { libloading::Library::new(name) } {
-            match bind(vec![library]) {
-                Ok(library) => return Ok(library),
-                Err(error) => problem = Some(error),
-            }
-        }
-    }
-    for path in installations().iter().filter_map(|dir| library_in(dir)) {
-        match load(&path) {
-            Ok(library) => return Ok(library),
-            Err(error) => problem = Some(error),
-        }
-    }
-    Err(problem.unwrap_or_else(|| NvrtcMissing { problem: "was not found".into() }))
-}
-
-/// Directories worth a look when the loader knows of none.
-fn installations() -> Vec<PathBuf> {
-    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let executable = std::env::current_exe().unwrap_or_default();
-    let beside = executable.ancestors().skip(1).map(|dir| dir.join("nvrtc"));
-    toolkits.chain([PathBuf::from("/usr/local/cuda")]).chain(beside).collect()
-}
-
-/// The newest NVRTC in a directory, in its `lib` or `lib64`, or in the layout of a Python wheel.
-fn library_in(dir: &Path) -> Option<PathBuf> {
-    let mut dirs = vec![dir.to_owned(), dir.join("lib"), dir.join("lib64"), dir.join("bin")];
-    for package in entries(&dir.join("nvidia")) {
-        dirs.extend([package.join("lib"), package.join("bin")]);
-    }
-    let is_nvrtc = |path: &PathBuf| path.file_name().and_then(OsStr::to_str).is_some_and(is_library_name);
-    // Names differ in their version alone, so the greatest is the newest.
-    dirs.iter().flat_map(|dir| entries(dir)).filter(is_nvrtc).max_by_key(|path| path.file_name().map(OsStr::to_owned))
-}
-
-fn is_library_name(name: &str) -> bool {
-    if cfg!(windows) {
-        name.starts_with("nvrtc64_") && name.ends_with(".dll") && !name.contains("alt")
-    } else {
-        name == "libnvrtc.so" || name.starts_with("libnvrtc.so.")
-    }
-}
-
-fn entries(dir: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    let found = WANTED.search(|found| match found {
+        Found::Loaded(library) => bind(vec![library]),
+        Found::Path(path) => load(path),
+    });
+    found.map_err(|problem| NvrtcMissing { problem })
 }
 
 /// Loads NVRTC from a path. It opens `libnvrtc-builtins` by name, which the loader resolves to one that is already loaded;
 /// so that one comes first.
-fn load(path: &Path) -> Result<Library, NvrtcMissing> {
+fn load(path: &Path) -> Result<Library, String> {
     let is_builtins = |path: &PathBuf| {
         path.file_name()
             .and_then(OsStr::to_str)
@@ -131,17 +83,17 @@ fn load(path: &Path) -> Result<Library, NvrtcMissing> {
     let mut libraries: Vec<_> = builtins.filter_map(|path| unsafe { libloading::Library::new(path) }.ok()).collect();
     // SAFETY: as above.
     let library = unsafe { libloading::Library::new(path) }
-        .map_err(|error| NvrtcMissing { problem: format!("cannot be loaded from {} ({error})", path.display()) })?;
+        .map_err(|error| format!("cannot be loaded from {} ({error})", path.display()))?;
     libraries.insert(0, library);
     bind(libraries)
 }
 
 /// Looks up the functions in the first of the libraries.
-fn bind(libraries: Vec<libloading::Library>) -> Result<Library, NvrtcMissing> {
-    fn symbol<F: Copy>(library: &libloading::Library, name: &str) -> Result<F, NvrtcMissing> {
+fn bind(libraries: Vec<libloading::Library>) -> Result<Library, String> {
+    fn symbol<F: Copy>(library: &libloading::Library, name: &str) -> Result<F, String> {
         // SAFETY: every `F` below is the C signature of the function of that name, the same in all versions of NVRTC.
         let found = unsafe { library.get::<F>(name.as_bytes()) };
-        found.map(|f| *f).map_err(|_| NvrtcMissing { problem: format!("is too old: it lacks {name}") })
+        found.map(|f| *f).map_err(|_| format!("is too old: it lacks {name}"))
     }
     let nvrtc = &libraries[0];
     let version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int = symbol(nvrtc, "nvrtcVersion")?;
@@ -149,7 +101,7 @@ fn bind(libraries: Vec<libloading::Library>) -> Result<Library, NvrtcMissing> {
     // SAFETY: both numbers are written to.
     let code = unsafe { version(&mut major, &mut minor) };
     if code != 0 {
-        return Err(NvrtcMissing { problem: format!("does not tell its version (code {code})") });
+        return Err(format!("does not tell its version (code {code})"));
     }
     Ok(Library {
         version: (major.unsigned_abs(), minor.unsigned_abs()),
@@ -186,26 +138,19 @@ mod tests {
     #[test]
     fn only_nvrtc_itself_is_taken_for_nvrtc() {
         for name in ["libnvrtc.so", "libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so.12.9.86"] {
-            assert!(is_library_name(name), "{name}");
+            assert!(WANTED.is_named(name), "{name}");
         }
         for name in ["libnvrtc-builtins.so.13.5", "libnvrtc.alt.so.13", "libnvrtc_static.a", "nvrtc.h"] {
-            assert!(!is_library_name(name), "{name}");
+            assert!(!WANTED.is_named(name), "{name}");
         }
     }
 
     #[test]
-    fn the_newest_in_a_wheel_is_found() {
+    fn a_file_that_is_no_library_says_so() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(library_in(dir.path()), None);
-        for (package, file) in
-            [("cuda_nvrtc", "libnvrtc.so.12"), ("cu13", "libnvrtc.so.13"), ("cu13", "libnvrtc-builtins.so.13.5")]
-        {
-            let lib = dir.path().join("nvidia").join(package).join("lib");
-            std::fs::create_dir_all(&lib).unwrap();
-            std::fs::write(lib.join(file), "").unwrap();
-        }
-        assert_eq!(library_in(dir.path()), Some(dir.path().join("nvidia/cu13/lib/libnvrtc.so.13")));
-        let error = load(&dir.path().join("nvidia/cu13/lib/libnvrtc.so.13")).map(drop).unwrap_err();
-        assert!(error.to_string().contains("cannot be loaded from"), "{error}");
+        let path = dir.path().join("libnvrtc.so.13");
+        std::fs::write(&path, "").unwrap();
+        let problem = load(&path).map(drop).unwrap_err();
+        assert!(problem.contains("cannot be loaded from"), "{problem}");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn of(stream: &dyn BackendStream) -> Option<&CudaQueue> {
 
 impl CudaQueue {
     pub(super) fn new(stream: Arc<CudaStream>) -> Result<CudaQueue, crate::DriverFault> {
-        stream.context().bind_to_thread().map_err(|error| fault("cuCtxSetCurrent", error))?;
+        super::make_current(&stream)?;
         let mut id = 0;
         // SAFETY: the stream lives and the number is written to.
         unsafe { sys::cuStreamGetId(stream.cu_stream(), &mut id) }
@@ -42,7 +42,7 @@ impl CudaQueue {
     }
 
     fn bind(&self) -> Result<(), crate::DriverFault> {
-        self.stream.context().bind_to_thread().map_err(|error| fault("cuCtxSetCurrent", error))
+        super::make_current(&self.stream)
     }
 
     /// Refuses what a graph cannot hold.
