@@ -11,7 +11,8 @@
 //! ```
 //!
 //! `K` is a [`Composed`], which lists what the user named and stands for a `GemmUniversal` of three collectives.
-//! [`AnyGemm`] is the same from values: a [`GemmDesc`](warpwright_spec::GemmDesc) in place of types.
+//! [`AnyGemm`] is the same from values: a [`GemmDesc`](warpwright_spec::GemmDesc) in place of types. [`race`] times kernels
+//! against each other and against cuBLASLt.
 
 mod any;
 pub mod auto;
@@ -26,6 +27,7 @@ mod launch;
 mod list;
 mod place;
 mod plans;
+pub mod race;
 
 pub use any::{AnyGemm, CallArgs};
 pub use auto::PlanError;

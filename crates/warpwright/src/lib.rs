@@ -53,6 +53,7 @@
 //! | --- | --- |
 //! | [`GemmBuilder`], [`Gemm`], [`Kernel`], [`DynGemm`] | compose, run, store, erase |
 //! | [`GemmDesc`], [`AnyGemm`], [`candidates`] | the same from values, through the same rules |
+//! | [`race()`], [`RaceEntrant`], [`RaceTable`] | kernels timed against each other and against cuBLASLt |
 //! | [`acc`], [`row`], [`source`], [`relu`], [`share`], … | epilogue expressions |
 //! | [`Device`], [`Stream`], [`Tensor`] | where things run and live |
 //! | [`Composed`], [`GemmUniversal`], [`Mainloop`], [`Epilogue`] | what a kernel is, for those who write its type |
@@ -75,6 +76,10 @@ pub use warpwright_spec as spec;
 // Every name that users write is here at the root: rustc prints a type that came through a glob with its shortest public
 // path, and `warpwright::Sm90` reads better than `warpwright::prelude::Sm90`.
 pub use warpwright_arch::{Arch, ArchId, ArchMismatch, ComputeCapability, DeviceInfo, Sm75, Sm80, Sm89, Sm90, Sm100};
+pub use warpwright_builder::race::{
+    RaceEntrant, RaceError, RaceLibrary, RaceProblem, RaceRefusal, RaceRefusalReason, RaceRow, RaceRules, RaceRunner,
+    RaceTable, RaceTrack, RaceWrong, race, space as race_space, time_library,
+};
 pub use warpwright_builder::{
     AnyGemm, ArgumentsOf, BuildError, CallArgs, Composed, DynGemm, Gemm, GemmBuilder, Kernel, Kernels, Operands,
     OperandsOf, Plan, PlanError, PlanOf, RunError,

@@ -218,18 +218,7 @@ impl Parts {
     }
 
     fn alignment_in(&self, order: Order) -> usize {
-        let [batch, rows, columns] = self.layout.extents;
-        let [batch_stride, row_stride, column_stride] = self.layout.strides;
-        let lines = if order == Order::RowMajor { (rows, row_stride) } else { (columns, column_stride) };
-        let mut aligned = u128::from(self.address) | 128;
-        for (_, stride) in [(batch, batch_stride), lines].into_iter().filter(|&(extent, _)| extent > 1) {
-            let bits = u128::from(stride.unsigned_abs()) * self.dtype.bits() as u128;
-            if !bits.is_multiple_of(8) {
-                return 0;
-            }
-            aligned |= bits / 8;
-        }
-        1 << aligned.trailing_zeros()
+        self.layout.alignment(self.address, self.dtype, order)
     }
 
     fn alignment(&self) -> usize {

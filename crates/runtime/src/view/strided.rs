@@ -74,6 +74,23 @@ impl Strided {
         }
     }
 
+    /// The largest power of two, up to 128, that divides the address and, of elements that start there, the start of every
+    /// row (or column, in column-major order) and of every batch entry, in bytes. 0 if one of them starts inside a byte.
+    pub fn alignment(&self, address: u64, dtype: Dtype, order: Order) -> usize {
+        let [batch, rows, columns] = self.extents;
+        let [batch_stride, row_stride, column_stride] = self.strides;
+        let lines = if order == Order::RowMajor { (rows, row_stride) } else { (columns, column_stride) };
+        let mut aligned = u128::from(address) | 128;
+        for (_, stride) in [(batch, batch_stride), lines].into_iter().filter(|&(extent, _)| extent > 1) {
+            let bits = u128::from(stride.unsigned_abs()) * dtype.bits() as u128;
+            if !bits.is_multiple_of(8) {
+                return 0;
+            }
+            aligned |= bits / 8;
+        }
+        1 << aligned.trailing_zeros()
+    }
+
     /// Rows and columns exchanged.
     pub fn transposed(self) -> Strided {
         let Strided { extents: [b, m, n], strides: [sb, sm, sn] } = self;

@@ -1,0 +1,87 @@
+//! What there is to choose from: tiles and schedules beyond those that `Auto` looks at.
+
+use super::RaceProblem;
+use crate::auto;
+use warpwright_arch::DeviceInfo;
+use warpwright_spec::{GemmDesc, InstructionId, Mnk, ScheduleId};
+
+const ROWS: &[usize] = &[16, 32, 64, 128, 256];
+const COLUMNS: &[usize] = &[16, 32, 64, 128, 256];
+/// Instructions that read shared memory take other widths too.
+const WIDE_COLUMNS: &[usize] = &[16, 32, 64, 96, 128, 160, 192, 224, 256];
+/// Depths of a tile, as bytes of a line of the wider operand.
+const LINES: &[usize] = &[64, 128];
+
+/// Every schedule and tile of a grid that has a plan on the device, with the depth of the pipeline and everything else as
+/// in `base`: `base` itself gives what it names (a tile, a schedule), and the rest varies.
+pub fn space(base: &GemmDesc, device: &DeviceInfo, problem: &RaceProblem) -> Vec<GemmDesc> {
+    let schedules: Vec<ScheduleId> = match base.schedule {
+        ScheduleId::AUTO => ScheduleId::ALL.iter().copied().filter(|s| !matches!(s, ScheduleId::AUTO)).collect(),
+        named => vec![named],
+    };
+    let (facts, extents) = (problem.facts(), problem.problem());
+    let has_plan =
+        |desc: &GemmDesc| desc.spec().is_ok_and(|spec| auto::resolve(&spec, device, &extents, &facts).is_ok());
+    let mut found = Vec::new();
+    for schedule in schedules {
+        let scheduled = GemmDesc { schedule, ..*base };
+        for tile in tiles(&scheduled) {
+            let desc = GemmDesc { tile: Some(tile), ..scheduled };
+            if has_plan(&desc) {
+                found.push(desc);
+            }
+        }
+    }
+    found
+}
+
+fn tiles(desc: &GemmDesc) -> Vec<Mnk> {
+    if let Some(tile) = desc.tile {
+        return vec![tile];
+    }
+    let Ok(spec) = desc.spec() else { return Vec::new() };
+    let columns = match spec.instruction {
+        InstructionId::WGMMA | InstructionId::TCGEN05 => WIDE_COLUMNS,
+        _ => COLUMNS,
+    };
+    let bits = desc.a.bits().max(desc.b.bits());
+    let mut tiles = Vec::new();
+    for &m in ROWS {
+        for &n in columns {
+            tiles.extend(LINES.iter().map(|line| Mnk { m, n, k: line * 8 / bits }));
+        }
+    }
+    tiles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpwright_arch::ArchId;
+    use warpwright_numeric::Dtype;
+
+    #[test]
+    fn it_holds_what_auto_chooses_and_more() {
+        let device = DeviceInfo::a100();
+        for size in [512, 4096] {
+            let problem = RaceProblem::new(Mnk { m: size, n: size, k: size }, Dtype::Bf16);
+            let base = GemmDesc::new(ArchId::SM80, Dtype::Bf16, Dtype::F32);
+            let all = space(&base, &device, &problem);
+            let plan = auto::resolve(&base.spec().unwrap(), &device, &problem.problem(), &problem.facts()).unwrap();
+            assert!(all.iter().any(|desc| desc.tile == plan.spec.tile), "{:?} is not raced", plan.spec.tile);
+            assert!(all.len() > 20, "{}", all.len());
+            assert!(all.iter().all(|desc| desc.spec().is_ok()));
+        }
+    }
+
+    #[test]
+    fn what_is_named_stays() {
+        let problem = RaceProblem::new(Mnk { m: 256, n: 256, k: 256 }, Dtype::F16);
+        let mut base = GemmDesc::new(ArchId::SM90, Dtype::F16, Dtype::F32);
+        base.tile = Some(Mnk { m: 128, n: 128, k: 64 });
+        let all = space(&base, &DeviceInfo::host(), &problem);
+        assert!(all.len() > 1 && all.iter().all(|desc| desc.tile == base.tile));
+        base.schedule = ScheduleId::COOPERATIVE;
+        assert_eq!(space(&base, &DeviceInfo::host(), &problem).len(), 1);
+    }
+}

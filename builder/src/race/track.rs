@@ -1,0 +1,190 @@
+//! Where races are run: the operands in a device's memory, a buffer to flush its cache with, and a stream that times.
+
+use super::sample::{Judged, Sample};
+use super::{Lane, RaceError, RaceProblem, RaceRefusalReason, RaceRules, data};
+use crate::any::{AnyGemm, CallArgs};
+use crate::auto::{self, PlanError};
+use warpwright_numeric::Dtype;
+use warpwright_runtime::{Device, Order as Memory, RawView, RawViewMut, Stream, Strided, Tensor, TensorError};
+use warpwright_spec::{KernelPlan, Mnk, Order, Problem};
+
+/// One product's operands on a device, ready to be timed again and again.
+#[derive(Debug)]
+pub struct RaceTrack {
+    device: Device,
+    stream: Stream,
+    problem: RaceProblem,
+    a: Operand,
+    b: Operand,
+    d: Operand,
+    flush: Tensor<u8>,
+    flushes: u8,
+    sample: Box<Sample>,
+}
+
+/// Memory with an element type that is known at run time alone.
+#[derive(Debug)]
+struct Operand {
+    memory: Tensor<u8>,
+    dtype: Dtype,
+    layout: Strided,
+}
+
+impl Operand {
+    fn view(&self) -> RawView<'_> {
+        let raw = self.memory.view().raw();
+        // SAFETY: the tensor's own bytes, borrowed with it; it was made with as many as the layout spans.
+        unsafe { RawView::new(raw.address(), raw.bytes(), raw.space(), self.dtype, self.layout) }
+    }
+
+    fn view_mut(&mut self) -> Result<RawViewMut<'_>, TensorError> {
+        let raw = self.memory.view_mut()?.into_raw();
+        // SAFETY: as in `view`; the borrow is exclusive, and dense layouts do not overlap.
+        Ok(unsafe { RawViewMut::new(raw.address(), raw.bytes(), raw.space(), self.dtype, self.layout) })
+    }
+}
+
+/// The least that is filled to flush a GPU's cache: what makes fills of different GPUs comparable.
+const FLUSH: usize = 256 << 20;
+
+impl RaceTrack {
+    /// Draws operands and brings them to the device.
+    ///
+    /// # Errors
+    /// [`RaceError`]: no elements, no memory, or a device that does not time.
+    pub fn new(device: &Device, problem: &RaceProblem, rules: &RaceRules<'_>) -> Result<RaceTrack, RaceError> {
+        let Mnk { m, n, k } = problem.mnk;
+        if [m, n, k, problem.batch].contains(&0) {
+            return Err(RaceError::Empty { mnk: problem.mnk, batch: problem.batch });
+        }
+        let stream = device.new_stream()?;
+        stream.mark().map_err(|source| RaceError::Untimed { device: device.name().to_owned(), source })?;
+        let layouts = problem.layouts();
+        let spans = [(problem.a, layouts[0]), (problem.b, layouts[1]), (problem.d, layouts[2])]
+            .map(|(dtype, layout)| layout.span(dtype));
+        let [span_a, span_b, span_d] = spans;
+        let host_a = data::normal(problem.a, span_a?, data::draw(rules.seed, 0));
+        let host_b = data::normal(problem.b, span_b?, data::draw(rules.seed, 1));
+        let sample = Sample::new(problem, &layouts, &host_a, &host_b, rules.seed);
+        let on_device = |bytes: Vec<u8>| Tensor::from_vec(1, bytes.len(), bytes)?.to_device(&stream);
+        let (a, b) = (on_device(host_a)?, on_device(host_b)?);
+        let zeros = |bytes: usize| Tensor::<u8>::zeros_on(&stream, Strided::dense(1, bytes, Memory::RowMajor));
+        let d = zeros(problem.d.packed_bytes(span_d?))?;
+        let info = device.info();
+        let cached = usize::try_from(info.l2_bytes).unwrap_or(FLUSH).saturating_mul(4);
+        let usual = if info.is_host() { cached } else { cached.max(FLUSH) };
+        let flush = zeros(rules.flush_bytes.unwrap_or(usual).max(1))?;
+        let operand = |memory, dtype, layout| Operand { memory, dtype, layout };
+        Ok(RaceTrack {
+            device: device.clone(),
+            problem: *problem,
+            a: operand(a, problem.a, layouts[0]),
+            b: operand(b, problem.b, layouts[1]),
+            d: operand(d, problem.d, layouts[2]),
+            stream,
+            flush,
+            flushes: 0,
+            sample: Box::new(sample),
+        })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// What is multiplied.
+    pub fn problem(&self) -> &RaceProblem {
+        &self.problem
+    }
+
+    /// Size of the buffer that is filled before every timed run.
+    pub fn flush_bytes(&self) -> usize {
+        self.flush.bytes()
+    }
+
+    /// Seconds of one run of a kernel for the problem's operands, behind a flushed cache. The first run compiles.
+    ///
+    /// # Errors
+    /// [`RaceError`].
+    pub fn time(&mut self, gemm: &AnyGemm) -> Result<f64, RaceError> {
+        self.timed_by(|a, b, d, stream| Ok(gemm.run_raw(stream, a, b, d, CallArgs::default())?))
+            .map_err(|reason| RaceError::Failed { entrant: format!("a kernel of {}", gemm.spec().arch), reason })
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(super) fn views(&mut self) -> Result<(RawView<'_>, RawView<'_>, RawViewMut<'_>), TensorError> {
+        let d = self.d.view_mut()?;
+        Ok((self.a.view(), self.b.view(), d))
+    }
+
+    /// The problem as plans see it.
+    pub(super) fn problem_of_plans(&self) -> Problem {
+        self.problem.problem()
+    }
+
+    /// The plan that a run of the kernel uses.
+    pub(super) fn plan(&self, gemm: &AnyGemm) -> Result<KernelPlan, PlanError> {
+        gemm.plan(&self.problem.problem())
+    }
+
+    /// What the model says, which knows GPUs alone.
+    pub(super) fn predicted(&self, plan: &KernelPlan) -> Option<f64> {
+        let info = self.device.info();
+        (!info.is_host()).then(|| auto::predict(plan, info, &self.problem.problem()).seconds)
+    }
+
+    /// Seconds of one run of a lane, behind a flushed cache.
+    pub(super) fn timed(&mut self, lane: &Lane) -> Result<f64, RaceRefusalReason> {
+        self.timed_by(|a, b, d, stream| match lane {
+            Lane::Kernel(gemm) => Ok(gemm.run_raw(stream, a, b, d, CallArgs::default())?),
+            Lane::Library(contestant) => Ok(contestant.run(a, b, d)?),
+        })
+    }
+
+    pub(super) fn timed_by(
+        &mut self,
+        run: impl FnOnce(RawView<'_>, RawView<'_>, RawViewMut<'_>, &Stream) -> Result<(), RaceRefusalReason>,
+    ) -> Result<f64, RaceRefusalReason> {
+        self.flushes = self.flushes.wrapping_add(1);
+        let filler = self.flushes;
+        self.flush.fill_bytes(&self.stream, filler)?;
+        let before = self.stream.mark()?;
+        run(self.a.view(), self.b.view(), self.d.view_mut()?, &self.stream)?;
+        let after = self.stream.mark()?;
+        Ok(after.seconds_since(&before)?)
+    }
+
+    /// Runs something into a poisoned D and looks at the result.
+    pub(super) fn checked_by(
+        &mut self,
+        judged: Judged,
+        run: impl FnOnce(RawView<'_>, RawView<'_>, RawViewMut<'_>, &Stream) -> Result<(), RaceRefusalReason>,
+    ) -> Result<(), RaceRefusalReason> {
+        // All ones is NaN in floats, and no likely sum in integers.
+        self.d.memory.fill_bytes(&self.stream, 0xFF)?;
+        run(self.a.view(), self.b.view(), self.d.view_mut()?, &self.stream)?;
+        let by_rows = matches!(self.problem.order_d, Order::Row);
+        let (lines, length) = match by_rows {
+            true => (&self.sample.rows, self.problem.mnk.n),
+            false => (&self.sample.columns, self.problem.mnk.m),
+        };
+        let size = self.problem.d.bits() / 8;
+        let mut read = Vec::new();
+        for &line in lines {
+            let (row, column) = if by_rows { (line, 0) } else { (0, line) };
+            let start = self.d.layout.offset(self.sample.batch, row, column) * size;
+            let bytes = self.d.memory.view().sub_cols(start..start + length * size)?;
+            read.push((line, bytes.to_host(&self.stream)?.to_vec()?));
+        }
+        let d = self.problem.d;
+        Ok(self.sample.judge(d, judged, |row, column| {
+            let (line, index) = if by_rows { (row, column) } else { (column, row) };
+            let bytes = read.iter().find(|(read, _)| *read == line).map(|(_, bytes)| bytes);
+            bytes.map_or(f64::NAN, |bytes| d.decode(bytes, index))
+        })?)
+    }
+}
