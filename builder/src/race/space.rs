@@ -12,27 +12,28 @@ const WIDE_COLUMNS: &[usize] = &[16, 32, 64, 96, 128, 160, 192, 224, 256];
 /// Depths of a tile, as bytes of a line of the wider operand.
 const LINES: &[usize] = &[64, 128];
 
-/// Every schedule and tile of a grid that has a plan on the device, with the depth of the pipeline and everything else as
-/// in `base`: `base` itself gives what it names (a tile, a schedule), and the rest varies.
+/// Every schedule and tile of a grid that has a plan on the device, the one that the model takes for the fastest first. What
+/// `base` names (a tile, a schedule, a depth of the pipeline) stays.
 pub fn space(base: &GemmDesc, device: &DeviceInfo, problem: &RaceProblem) -> Vec<GemmDesc> {
     let schedules: Vec<ScheduleId> = match base.schedule {
         ScheduleId::AUTO => ScheduleId::ALL.iter().copied().filter(|s| !matches!(s, ScheduleId::AUTO)).collect(),
         named => vec![named],
     };
     let (facts, extents) = (problem.facts(), problem.problem());
-    let has_plan =
-        |desc: &GemmDesc| desc.spec().is_ok_and(|spec| auto::resolve(&spec, device, &extents, &facts).is_ok());
+    let predicted = |desc: &GemmDesc| {
+        let plan = auto::resolve(&desc.spec().ok()?, device, &extents, &facts).ok()?;
+        Some(auto::predict(&plan, device, &extents).seconds)
+    };
     let mut found = Vec::new();
     for schedule in schedules {
         let scheduled = GemmDesc { schedule, ..*base };
         for tile in tiles(&scheduled) {
             let desc = GemmDesc { tile: Some(tile), ..scheduled };
-            if has_plan(&desc) {
-                found.push(desc);
-            }
+            found.extend(predicted(&desc).map(|seconds| (seconds, desc)));
         }
     }
-    found
+    found.sort_by(|x, y| x.0.total_cmp(&y.0));
+    found.into_iter().map(|(_, desc)| desc).collect()
 }
 
 fn tiles(desc: &GemmDesc) -> Vec<Mnk> {
@@ -71,6 +72,11 @@ mod tests {
             assert!(all.iter().any(|desc| desc.tile == plan.spec.tile), "{:?} is not raced", plan.spec.tile);
             assert!(all.len() > 20, "{}", all.len());
             assert!(all.iter().all(|desc| desc.spec().is_ok()));
+            let seconds = |desc: &GemmDesc| {
+                let plan = auto::resolve(&desc.spec().unwrap(), &device, &problem.problem(), &problem.facts()).unwrap();
+                auto::predict(&plan, &device, &problem.problem()).seconds
+            };
+            assert!(all.is_sorted_by(|x, y| seconds(x) <= seconds(y)));
         }
     }
 

@@ -1,6 +1,7 @@
 //! What may be typed. Values stay text here: [`crate::request`] says what they mean, with the library's own words.
 
 use crate::commands::layout::args::LayoutArgs;
+use crate::commands::profile::args::ProfileArgs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -26,6 +27,8 @@ pub enum Command {
     Emit(EmitArgs),
     /// Multiply and compare every element with an f64 reference; exit code 1 if one is too far off.
     Verify(VerifyArgs),
+    /// Time kernels against each other and against cuBLASLt: ranked tables, CSV, JSON, a page with plots.
+    Profile(ProfileArgs),
     /// Calculate with layouts: evaluate, compose, divide, invert, lower, draw.
     Layout(LayoutArgs),
 }

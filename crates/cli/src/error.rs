@@ -139,6 +139,29 @@ pub enum InputError {
     /// No extents.
     #[error("the problem has no extents: give --shape MxNxK, or files with --a and --b")]
     NoProblem,
+    /// Nothing to profile.
+    #[error("there is nothing to profile: give --shape MxNxK, --suite NAME or --check-baseline")]
+    NoShapes,
+    /// Known times of another device.
+    #[error(
+        "--check-baseline compares with times of an {measured}, and this is {given}: leave it out, and judge ratios with care"
+    )]
+    NoBaseline {
+        /// The device that they were measured on.
+        measured: &'static str,
+        /// This one.
+        given: String,
+    },
+    /// A result that is not of the kind that its name promises.
+    #[error("--{flag} {path} is not a .{kind} file by its name: give a name that ends in .{kind}")]
+    Extension {
+        /// The option.
+        flag: &'static str,
+        /// The path.
+        path: String,
+        /// What it should end in.
+        kind: &'static str,
+    },
     /// A file whose bytes cannot be had.
     #[error("cannot read {path}: {why}; give the path of a .npy or .safetensors file")]
     Unreadable {

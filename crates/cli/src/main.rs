@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => commands::plan::run(&args).map(|()| DONE),
         Command::Emit(args) => commands::emit::run(&args).map(|()| DONE),
         Command::Layout(args) => commands::layout::run(&args).map(|formed| if formed { DONE } else { BAD }),
+        Command::Profile(args) => commands::profile::run(&args).map(|held| if held { DONE } else { SHORT }),
         Command::Verify(args) => commands::verify::run(&args).map(|holds| if holds { DONE } else { SHORT }),
     };
     ExitCode::from(done.unwrap_or_else(|error| {

@@ -42,6 +42,11 @@ impl Progress {
     pub fn step(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
+
+    /// So many steps in all.
+    pub fn reach(&self, done: usize) {
+        self.done.store(done, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Progress {

@@ -32,26 +32,16 @@ pub struct Kernel {
 impl Kernel {
     /// Reads the options.
     pub fn of(args: &KernelArgs) -> Result<Kernel, InputError> {
-        let names = |all: &mut dyn Iterator<Item = &'static str>| all.collect::<Vec<_>>().join(", ");
-        let arch = named("arch", &args.arch, "an architecture", ArchId::from_name, || {
-            names(&mut ArchId::ALL.iter().map(|a| a.lower_name()))
-        })?;
-        let schedule = named("schedule", &args.schedule, "a schedule", ScheduleId::from_name, || {
-            names(&mut ScheduleId::ALL.iter().map(|s| s.name()))
-        })?;
-        let scheduler = named("scheduler", &args.scheduler, "a tile scheduler", SchedulerId::from_name, || {
-            names(&mut SchedulerId::ALL.iter().map(|s| s.name()))
-        })?;
         Ok(Kernel {
-            arch,
+            arch: arch(&args.arch)?,
             output: dtype("output-type", &args.output_type)?,
             accumulator: dtype("accumulator-type", &args.accumulator_type)?,
             order_d: order("order-d", &args.order_d)?,
             tile: args.tile.as_deref().map(tile).transpose()?,
             cluster: args.cluster.as_deref().map(cluster).transpose()?,
-            schedule,
+            schedule: schedule(&args.schedule)?,
             stages: args.stages.as_deref().map(|text| count("stages", text, 1)).transpose()?,
-            scheduler,
+            scheduler: scheduler(&args.scheduler)?,
         })
     }
 
@@ -159,6 +149,24 @@ fn named<T>(
     }
 }
 
+/// Reads an architecture.
+pub fn arch(text: &Option<String>) -> Result<Option<ArchId>, InputError> {
+    let choices = || ArchId::ALL.iter().map(|arch| arch.lower_name()).collect::<Vec<_>>().join(", ");
+    named("arch", text, "an architecture", ArchId::from_name, choices)
+}
+
+/// Reads a schedule.
+pub fn schedule(text: &Option<String>) -> Result<Option<ScheduleId>, InputError> {
+    let choices = || ScheduleId::ALL.iter().map(|schedule| schedule.name()).collect::<Vec<_>>().join(", ");
+    named("schedule", text, "a schedule", ScheduleId::from_name, choices)
+}
+
+/// Reads a tile scheduler.
+pub fn scheduler(text: &Option<String>) -> Result<Option<SchedulerId>, InputError> {
+    let choices = || SchedulerId::ALL.iter().map(|scheduler| scheduler.name()).collect::<Vec<_>>().join(", ");
+    named("scheduler", text, "a tile scheduler", SchedulerId::from_name, choices)
+}
+
 /// Reads an element type.
 pub fn dtype(flag: &'static str, text: &Option<String>) -> Result<Option<Dtype>, InputError> {
     named(
@@ -194,13 +202,15 @@ fn extents<const N: usize>(text: &str) -> Option<[usize; N]> {
     numbers?.try_into().ok()
 }
 
-fn tile(text: &str) -> Result<Mnk, InputError> {
+/// Reads `--tile`.
+pub fn tile(text: &str) -> Result<Mnk, InputError> {
     let wrong =
         || InputError::Extents { flag: "tile", given: text.to_owned(), form: "a tile MxNxK", example: "128x256x64" };
     extents(text).map(|[m, n, k]| Mnk { m, n, k }).ok_or_else(wrong)
 }
 
-fn cluster(text: &str) -> Result<Mnk, InputError> {
+/// Reads `--cluster`.
+pub fn cluster(text: &str) -> Result<Mnk, InputError> {
     let wrong =
         || InputError::Extents { flag: "cluster", given: text.to_owned(), form: "a cluster MxN", example: "2x1" };
     let three = || extents(text).map(|[m, n, k]| Mnk { m, n, k });

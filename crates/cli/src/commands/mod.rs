@@ -5,6 +5,7 @@ pub mod emit;
 pub mod gemm;
 pub mod layout;
 pub mod plan;
+pub mod profile;
 pub mod verify;
 
 use crate::operands::Factors;

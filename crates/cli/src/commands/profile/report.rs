@@ -1,0 +1,183 @@
+//! Results in the forms in which they are written: plain values for JSON, CSV and the page.
+
+use super::baseline::Check;
+use super::problems::{Entered, Named};
+use serde::Serialize;
+use warpwright::{KernelPlan, RaceRefusalReason, RaceRow, RaceRunner, RaceTable, spec};
+
+/// Everything that was measured.
+#[derive(Serialize)]
+pub struct Report {
+    /// The device's name.
+    pub device: String,
+    /// Whether known times were reproduced, if that was asked for.
+    pub baseline: Option<Check>,
+    /// One for each problem, in the order of the options.
+    pub races: Vec<Race>,
+}
+
+/// One problem's race.
+#[derive(Serialize)]
+pub struct Race {
+    pub suite: Option<String>,
+    pub name: String,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub batch: usize,
+    pub type_a: &'static str,
+    pub type_b: &'static str,
+    pub type_d: &'static str,
+    pub order_a: &'static str,
+    pub order_b: &'static str,
+    pub order_d: &'static str,
+    pub fast_accumulation: bool,
+    pub rounds: usize,
+    pub flush_bytes: usize,
+    pub seed: u64,
+    /// The fastest first.
+    pub rows: Vec<Row>,
+    pub refused: Vec<Refused>,
+    /// Why there was no race.
+    pub failed: Option<String>,
+}
+
+/// One who ran.
+#[derive(Serialize)]
+pub struct Row {
+    /// 1 for the fastest.
+    pub rank: usize,
+    pub label: String,
+    /// The plan's name; absent for cuBLASLt.
+    pub kernel: Option<String>,
+    pub schedule: Option<&'static str>,
+    pub scheduler: Option<&'static str>,
+    /// In the kernel's terms.
+    pub tile: Option<[usize; 3]>,
+    pub stages: Option<usize>,
+    /// Of cuBLASLt, by its heuristics' liking.
+    pub algorithm: Option<usize>,
+    pub median_us: f64,
+    pub least_us: f64,
+    pub greatest_us: f64,
+    pub tflops: f64,
+    /// cuBLASLt's median over this one.
+    pub ratio: Option<f64>,
+    pub predicted_us: Option<f64>,
+}
+
+/// One who did not run.
+#[derive(Serialize)]
+pub struct Refused {
+    pub label: String,
+    pub reason: String,
+    /// Whether it ran and computed something else.
+    pub wrong: bool,
+}
+
+impl Race {
+    /// A race that did not take place.
+    pub fn failed(named: &Named, why: String) -> Race {
+        let problem = &named.problem;
+        let name = |order: spec::Order| order.name();
+        Race {
+            suite: named.suite.clone(),
+            name: named.name.clone(),
+            m: problem.mnk.m,
+            n: problem.mnk.n,
+            k: problem.mnk.k,
+            batch: problem.batch,
+            type_a: problem.a.name(),
+            type_b: problem.b.name(),
+            type_d: problem.d.name(),
+            order_a: name(problem.order_a),
+            order_b: name(problem.order_b),
+            order_d: name(problem.order_d),
+            fast_accumulation: problem.fast_accumulation,
+            rounds: 0,
+            flush_bytes: 0,
+            seed: 0,
+            rows: Vec::new(),
+            refused: Vec::new(),
+            failed: Some(why),
+        }
+    }
+
+    /// A race's results.
+    pub fn new(named: &Named, table: &RaceTable, entered: &Entered) -> Race {
+        let illegal = entered.illegal.iter();
+        let illegal =
+            illegal.map(|(label, rule)| Refused { label: label.clone(), reason: rule.to_string(), wrong: false });
+        let refused = table.refused.iter().map(|refusal| Refused {
+            label: refusal.label.clone(),
+            reason: refusal.reason.to_string(),
+            wrong: matches!(refusal.reason, RaceRefusalReason::Wrong(_)),
+        });
+        Race {
+            rounds: table.rounds,
+            flush_bytes: table.flush_bytes,
+            seed: table.seed,
+            rows: table.rows.iter().enumerate().map(|(i, row)| Row::new(i + 1, row, table)).collect(),
+            refused: illegal.chain(refused).collect(),
+            failed: None,
+            ..Race::failed(named, String::new())
+        }
+    }
+
+    /// The name by which it is spoken of.
+    pub fn title(&self) -> String {
+        let suite = self.suite.as_ref().map_or(String::new(), |suite| format!("{suite} "));
+        format!("{suite}{} {}", self.name, self.types())
+    }
+
+    /// Its element types, briefly.
+    pub fn types(&self) -> String {
+        let b = if self.type_b == self.type_a { String::new() } else { format!(" x {}", self.type_b) };
+        let fast = if self.fast_accumulation { " fast" } else { "" };
+        format!("{}{b} -> {}{fast}", self.type_a, self.type_d)
+    }
+
+    /// cuBLASLt's row.
+    pub fn library(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.kernel.is_none())
+    }
+
+    /// The fastest of our kernels.
+    pub fn best(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.kernel.is_some())
+    }
+
+    /// The plan's own choice.
+    pub fn auto(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.label == "auto")
+    }
+}
+
+impl Row {
+    fn new(rank: usize, row: &RaceRow, table: &RaceTable) -> Row {
+        let plan: Option<&KernelPlan> = match &row.runner {
+            RaceRunner::Kernel(plan) => Some(plan),
+            RaceRunner::Library(_) => None,
+        };
+        let algorithm = match &row.runner {
+            RaceRunner::Library(library) => Some(library.best),
+            RaceRunner::Kernel(_) => None,
+        };
+        Row {
+            rank,
+            label: row.label.clone(),
+            kernel: plan.map(KernelPlan::name),
+            schedule: plan.map(|plan| plan.spec.schedule.name()),
+            scheduler: plan.map(|plan| plan.spec.scheduler.name()),
+            tile: plan.map(|plan| [plan.tile.m, plan.tile.n, plan.tile.k]),
+            stages: plan.map(|plan| plan.resources.stages),
+            algorithm,
+            median_us: row.median() * 1e6,
+            least_us: row.least() * 1e6,
+            greatest_us: row.greatest() * 1e6,
+            tflops: table.rate(row) * 1e-12,
+            ratio: table.ratio(row),
+            predicted_us: row.predicted.map(|seconds| seconds * 1e6),
+        }
+    }
+}
