@@ -22,7 +22,7 @@ pub enum InputError {
     },
     /// A text that is no number.
     #[error(
-        "--{flag} `{given}` is not a whole number from {at_least} up: give one, or leave the option out to let the plan decide"
+        "--{flag} `{given}` is not a whole number from {at_least} up: give one, or leave the option out"
     )]
     Count {
         /// The option.

@@ -5,4 +5,5 @@ mod common;
 mod explain;
 mod layout;
 mod products;
+mod profile;
 mod wrong_calls;

@@ -66,11 +66,11 @@ fn each_is_one_sentence() {
         // A stage count that is no number, and one that the schedule does not take.
         (
             "--a a.npy --b b.npy --stages NaN",
-            "--stages `NaN` is not a whole number from 1 up: give one, or leave the option out to let the plan decide",
+            "--stages `NaN` is not a whole number from 1 up: give one, or leave the option out",
         ),
         (
             "--a a.npy --b b.npy --stages -1",
-            "--stages `-1` is not a whole number from 1 up: give one, or leave the option out to let the plan decide",
+            "--stages `-1` is not a whole number from 1 up: give one, or leave the option out",
         ),
         (
             "--a a.npy --b b.npy --stages 1",
@@ -299,6 +299,69 @@ fn other_commands_refuse_too() {
         (
             "gemm --frobnicate",
             "unexpected argument '--frobnicate' found; `warpwright help` lists the commands and their options",
+        ),
+    ] {
+        let text = refused(&folder, call);
+        assert_eq!(text, want, "{call}");
+    }
+}
+
+#[test]
+fn races_that_cannot_be_run_are_refused() {
+    let folder = folder();
+    for (call, want) in [
+        ("profile", "there is nothing to profile: give --shape MxNxK, --suite NAME or --check-baseline"),
+        (
+            "profile --shape 64x64",
+            "--shape `64x64` is not the extents MxNxK: write whole numbers with x between them, as in 4096x4096x1024",
+        ),
+        (
+            "profile --suite cubes",
+            "--suite `cubes` is not a suite: use one of square, deepgemm_v1_dense, deepgemm_head_dense, deepgemm_head_dgrad, deepgemm_head_wgrad, dsv3_tp1, llama3_8b, llama3_70b, llama3_70b_tp8, qwen3_8b, tileops_h200, tileops_gemv, tilus, gluon_ksweep, k_heavy_or_thin, alignment",
+        ),
+        (
+            "profile --shape 8x8x8 --type f16,half",
+            "--type `half` is not an element type: use one of f64, f32, tf32, f16, bf16, e4m3, e5m2, i32, i8, u8, i4, u4, e2m1, e3m2, e2m3, e8m0",
+        ),
+        (
+            "profile --shape 8x8x8 --rounds 0",
+            "--rounds `0` is not a whole number from 1 up: give one, or leave the option out",
+        ),
+        (
+            "profile --shape 8x8x8 --top -1",
+            "--top `-1` is not a whole number from 1 up: give one, or leave the option out",
+        ),
+        (
+            "profile --shape 8x8x8 --tile 100x64x32 --device host",
+            "tile M = 100 is not a multiple of 16 up to 256 (the rows of one mma.sync); give such a --tile, or leave it out to let the plan decide",
+        ),
+        (
+            "profile --shape 8x8x8 --schedule pingpong --arch sm80 --device host",
+            "Sm80 has no Pingpong schedule; leave --schedule out to let the plan decide, or give another --arch",
+        ),
+        (
+            "profile --shape 0x8x8 --device host",
+            "1 x 0x8x8 has no elements, so there is nothing to time: give extents of 1 or more",
+        ),
+        (
+            "profile --shape 8x8x8 --csv d.npy --device host",
+            "--csv d.npy is not a .csv file by its name: give a name that ends in .csv",
+        ),
+        (
+            "profile --shape 8x8x8 --html no/page.html --device host",
+            "cannot write no/page.html: its folder does not exist; give a path in a folder that exists and may be written",
+        ),
+        (
+            "profile --check-baseline --device host",
+            "--check-baseline compares with times of an NVIDIA H200, and this is CPU: leave it out, and judge ratios with care",
+        ),
+        (
+            "profile --check-baseline --no-cublaslt --device host",
+            "the argument '--check-baseline' cannot be used with '--no-cublaslt'; `warpwright help` lists the commands and their options",
+        ),
+        (
+            "profile --shape 8x8x8 --device gpu7",
+            "--device `gpu7` is not a device: use host, cuda:0 (or another ordinal), or leave it out to take a GPU if there is one",
         ),
     ] {
         let text = refused(&folder, call);
