@@ -21,9 +21,7 @@ pub enum InputError {
         choices: String,
     },
     /// A text that is no number.
-    #[error(
-        "--{flag} `{given}` is not a whole number from {at_least} up: give one, or leave the option out"
-    )]
+    #[error("--{flag} `{given}` is not a whole number from {at_least} up: give one, or leave the option out")]
     Count {
         /// The option.
         flag: &'static str,
