@@ -18,9 +18,12 @@ pub fn element(element: Dtype) -> bool {
     matches!(element, Dtype::F16 | Dtype::Bf16 | Dtype::F32)
 }
 
-/// Whether a tile scheduler has device code.
-pub fn scheduler(id: SchedulerId) -> bool {
-    warpwright_schedulers::cuda::device_text(id).is_some()
+/// Whether a tile scheduler has device code that feeds a schedule: parts of a tile are put together by all threads of a block,
+/// so that kernels of several roles do not split K yet.
+pub fn scheduler(id: SchedulerId, schedule: ScheduleId) -> bool {
+    let splits = matches!(id, SchedulerId::SPLIT_K | SchedulerId::SPLIT_K_SERIAL | SchedulerId::STREAM_K);
+    let whole_block = matches!(schedule, ScheduleId::MULTISTAGE);
+    warpwright_schedulers::cuda::device_text(id).is_some() && (whole_block || !splits)
 }
 
 /// Whether a kind of problem has device code.

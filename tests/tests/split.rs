@@ -279,7 +279,11 @@ fn every_ordering_of_fix_up_is_needed() -> Result {
     let planted = [
         (SchedulerId::SPLIT_K_SERIAL, "ld.acquire.gpu", "ld.relaxed.gpu"),
         (SchedulerId::SPLIT_K_SERIAL, "st.release.gpu", "st.relaxed.gpu"),
-        (SchedulerId::SPLIT_K_SERIAL, "partials.store(accumulators);\n        __syncthreads();", "partials.store(accumulators);"),
+        (
+            SchedulerId::SPLIT_K_SERIAL,
+            "partials.store(accumulators);\n        __syncthreads();",
+            "partials.store(accumulators);",
+        ),
         (SchedulerId::SPLIT_K, "atom.acq_rel.gpu", "atom.relaxed.gpu"),
         (SchedulerId::SPLIT_K, "atom.acq_rel.gpu", "atom.release.gpu"),
         (SchedulerId::SPLIT_K, "atom.acq_rel.gpu", "atom.acquire.gpu"),

@@ -55,11 +55,13 @@ pub enum PlanError {
     },
     /// The scheduler's device code does not exist yet.
     #[error(
-        "the {scheduler} tile scheduler has no device code yet: use `.scheduler::<Auto>()`, or run it on `Device::host()`"
+        "the {scheduler} tile scheduler has no device code for {schedule} kernels yet: use `.scheduler::<Auto>()`, or run it on `Device::host()`"
     )]
     SchedulerNotWritten {
         /// The scheduler that was named.
         scheduler: SchedulerId,
+        /// What it would feed.
+        schedule: ScheduleId,
     },
     /// The kind of problem has no device code yet.
     #[error("a {kind} problem has no device code yet: run it on `Device::host()`")]

@@ -88,8 +88,8 @@ fn plans(
         spec.scheduler = usual(problem);
     }
     if !device.is_host() {
-        if spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler) {
-            return Err(PlanError::SchedulerNotWritten { scheduler: spec.scheduler });
+        if spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler, spec.schedule) {
+            return Err(PlanError::SchedulerNotWritten { scheduler: spec.scheduler, schedule: spec.schedule });
         }
         if !device_code::problem(problem.kind()) {
             return Err(PlanError::ProblemNotWritten { kind: kind_name(problem.kind()) });

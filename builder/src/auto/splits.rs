@@ -1,8 +1,9 @@
 //! Which ways to cut K a plan chooses among.
 
 use warpwright_arch::DeviceInfo;
+use warpwright_kernels::device_code;
 use warpwright_schedulers::Tiles;
-use warpwright_spec::{KernelPlan, Problem, ProblemKind, SchedulerId, feeds};
+use warpwright_spec::{KernelPlan, Problem, ProblemKind, SchedulerId};
 
 /// Parts that K may be cut into.
 const PARTS: &[usize] = &[2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
@@ -57,7 +58,7 @@ pub(super) fn with_splits(
     }
     let mut plans = vec![with(usual(problem), 1)];
     let dense = matches!(problem.kind(), ProblemKind::Dense | ProblemKind::Batched);
-    if dense && feeds(SchedulerId::SPLIT_K, plan.spec.schedule) && together < device.sms as usize {
+    if dense && device_code::scheduler(SchedulerId::SPLIT_K, plan.spec.schedule) && together < device.sms as usize {
         plans.extend(useful.map(|p| with(SchedulerId::SPLIT_K, p)));
     }
     plans

@@ -127,7 +127,9 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     };
     let scheduler = match spec.tile_scheduler {
         Some(extension) => DeviceText { name: extension.name, text: [extension.cuda, ""] },
-        None => device_text(spec.scheduler).ok_or(LowerError::Scheduler { scheduler: spec.scheduler })?,
+        None => device_text(spec.scheduler)
+            .filter(|_| device_code::scheduler(spec.scheduler, spec.schedule))
+            .ok_or(LowerError::Scheduler { scheduler: spec.scheduler })?,
     };
     let name = plan.name();
     let mut text = format!("// {name}: d = {}\n", spec.epilogue);
