@@ -62,6 +62,14 @@ impl Layout {
     }
 
     const fn complement_filtered(&self, cotarget: &IntTuple) -> Result<Self, LayoutError> {
+        let mut i = 0;
+        while i < cotarget.leaves() {
+            let extent = cotarget.get(i);
+            if extent.value() < 1 {
+                return Err(LayoutError::Extent { mode: cotarget.path(i), extent });
+            }
+            i += 1;
+        }
         if !self.shape.is_tuple() && self.stride.get(0).is(0) {
             return Self::column_major(coalesce_shape(cotarget));
         }

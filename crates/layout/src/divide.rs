@@ -49,7 +49,7 @@ impl Layout {
         let whole = tri!(self.coalesce_leaves(at.leaf, end, false));
         let rest = tri!(tile.complement(&whole.shape));
         out.open();
-        if self.shape.get(end - 1).is(1) {
+        if end > at.leaf && self.shape.get(end - 1).is(1) {
             let beyond = tri!(self.coalesce_leaves(at.leaf, end, true));
             tri!(beyond.compose_ragged(&[tile, &rest], out));
         } else {

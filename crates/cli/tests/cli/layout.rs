@@ -142,7 +142,7 @@ fn what_is_wrong_is_said_with_its_place() {
     }
 }
 
-fn batch(lines: &[u8]) -> (String, Option<i32>) {
+pub fn batch(lines: &[u8]) -> (String, Option<i32>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_warpwright"))
         .args(["layout", "--batch"])
         .stdin(Stdio::piped())

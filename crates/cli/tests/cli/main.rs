@@ -4,6 +4,7 @@
 mod common;
 mod explain;
 mod layout;
+mod layout_oracle;
 mod products;
 mod profile;
 mod wrong_calls;

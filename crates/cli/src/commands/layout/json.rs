@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use warpwright::layout::{ComposedLayout, IntTuple, Layout, Swizzle};
 
 /// Tables longer than this are `null`.
-const TABLE: i64 = 4096;
+pub const TABLE: i64 = 4096;
 
 /// JSON text that grows. Commas between the fields of an object are the writer's.
 #[derive(Default)]

@@ -1,15 +1,15 @@
 //! The families of the algebra.
 
-use super::super::json::Json;
+use super::super::json::{Json, TABLE};
 use super::super::tree::Tree;
-use super::read::{BatchError, Input};
+use super::read::{BatchError, Input, shortened};
 use warpwright::layout::{ComposedLayout, Layout, LayoutError, Swizzle, Tiler, crd2idx};
 
 type Done = Result<(), BatchError>;
 type Answer = fn(Input<'_>, &mut Json) -> Done;
 
-/// Points that are shown of a large layout when the input names none.
-const POINTS: i64 = 16;
+/// Points that are shown of a layout too large for a table, when the input names none.
+const POINTS: i64 = 64;
 
 /// The family's answer.
 pub fn of(family: &str) -> Option<Answer> {
@@ -89,9 +89,10 @@ fn tiled(v: Input<'_>, json: &mut Json, f: fn(&Layout, &Tiler<'_>) -> Result<Lay
     Ok(())
 }
 
-/// All indices of a small domain, and some of a large one, its last among them.
+/// All indices of a domain that has a table, and some of a larger one, its last among them: whatever points a reader has
+/// chosen of a table are here.
 fn some_of(size: i64) -> Vec<i64> {
-    if size <= POINTS {
+    if size <= TABLE {
         return (0..size).collect();
     }
     (0..POINTS).map(|n| (n as i128 * (size - 1) as i128 / (POINTS - 1) as i128) as i64).collect()
@@ -233,7 +234,7 @@ fn composed_ops(v: Input<'_>, json: &mut Json) -> Done {
             return Err(BatchError::Field {
                 field: "op".into(),
                 expected: "an operation of composed layouts, as in composition or zipped_divide",
-                found: op.into(),
+                found: shortened(op),
             });
         }
     };

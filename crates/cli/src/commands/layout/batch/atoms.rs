@@ -207,9 +207,10 @@ fn copy_of(v: Input<'_>) -> Result<(CopyAtom, u32), BatchError> {
     Ok((CopyAtom::named(v.word("copy")?, bits)?, bits))
 }
 
-/// The threads that the input asks for, or all.
+/// The threads that the input asks for, or all that a block can have.
 fn threads(v: Input<'_>, all: i64) -> Result<Vec<i64>, BatchError> {
-    Ok(v.ints("threads")?.unwrap_or_else(|| (0..all).collect()))
+    const BLOCK: i64 = 1024;
+    Ok(v.ints("threads")?.unwrap_or_else(|| (0..all.min(BLOCK)).collect()))
 }
 
 fn tiled_mma(v: Input<'_>, json: &mut Json) -> Done {

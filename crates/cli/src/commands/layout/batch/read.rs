@@ -43,8 +43,17 @@ pub struct Input<'a>(pub &'a Value);
 
 const NOTHING: Value = Value::Null;
 
+/// The beginning of what was sent: an answer is not longer than it helps.
+pub fn shortened(text: &str) -> String {
+    const MOST: usize = 120;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 fn wrong<T>(field: &str, value: &Value, expected: &'static str) -> Result<T, BatchError> {
-    let found = if value.is_null() { "missing".to_owned() } else { value.to_string() };
+    let found = if value.is_null() { "missing".to_owned() } else { shortened(&value.to_string()) };
     Err(BatchError::Field { field: field.to_owned(), expected, found })
 }
 
