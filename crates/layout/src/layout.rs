@@ -34,23 +34,33 @@ impl Layout {
     /// [`LayoutError::NotCongruent`], [`LayoutError::Extent`] for an extent below 1, [`LayoutError::Overflow`] when size
     /// or cosize does not fit 64 bits.
     pub const fn new(shape: IntTuple, stride: IntTuple) -> Result<Self, LayoutError> {
-        if !shape.congruent(&stride) {
-            return Err(LayoutError::NotCongruent { left: shape.rank(), right: stride.rank() });
+        let layout = Self { shape, stride };
+        match layout.fault() {
+            None => Ok(layout),
+            Some(fault) => Err(fault),
         }
+    }
+
+    /// What keeps this from being a layout.
+    const fn fault(&self) -> Option<LayoutError> {
+        if !self.shape.congruent(&self.stride) {
+            return Some(LayoutError::NotCongruent { left: self.shape.rank(), right: self.stride.rank() });
+        }
+        let (shape, stride) = (self.shape.values(), self.stride.values());
         let (mut i, mut size, mut span) = (0, 1i64, 0i64);
-        while i < shape.leaves() {
-            let s = shape.get(i);
-            if s.value() < 1 {
-                return Err(LayoutError::Extent { mode: shape.path(i), extent: s });
+        while i < self.shape.leaves() {
+            let s = shape[i];
+            if s < 1 {
+                return Some(LayoutError::Extent { mode: self.shape.path(i), extent: self.shape.get(i) });
             }
-            size = size.saturating_mul(s.value());
-            span = span.saturating_add(stride.get(i).value().saturating_abs().saturating_mul(s.value()));
+            size = size.saturating_mul(s);
+            span = span.saturating_add(stride[i].saturating_abs().saturating_mul(s));
             i += 1;
         }
         if size == i64::MAX || span == i64::MAX {
-            return Err(LayoutError::Overflow);
+            return Some(LayoutError::Overflow);
         }
-        Ok(Self { shape, stride })
+        None
     }
 
     /// `extent:stride`.
@@ -272,41 +282,55 @@ impl Layout {
 
 /// Builds shape and stride in step. An error of size is remembered until [`Builder::finish`].
 pub(crate) struct Builder {
-    shape: IntTuple,
-    stride: IntTuple,
+    layout: Layout,
     fits: bool,
+}
+
+const NOTHING: Layout = Layout { shape: IntTuple::NOTHING, stride: IntTuple::NOTHING };
+
+/// The layout, if it fitted and is one.
+const fn finished(layout: Layout, fits: bool) -> Result<Layout, LayoutError> {
+    if !fits {
+        return Err(LayoutError::TooLarge);
+    }
+    match layout.fault() {
+        None => Ok(layout),
+        Some(fault) => Err(fault),
+    }
 }
 
 impl Builder {
     pub(crate) const fn new() -> Self {
-        Self { shape: IntTuple::NOTHING, stride: IntTuple::NOTHING, fits: true }
+        Self { layout: NOTHING, fits: true }
     }
 
     pub(crate) const fn open(&mut self) {
-        self.fits = self.fits && self.shape.push_open() && self.stride.push_open();
+        self.fits = self.fits && self.layout.shape.push_open() && self.layout.stride.push_open();
     }
 
     pub(crate) const fn close(&mut self) {
-        self.fits = self.fits && self.shape.push_close() && self.stride.push_close();
+        self.fits = self.fits && self.layout.shape.push_close() && self.layout.stride.push_close();
     }
 
     #[inline]
     pub(crate) const fn leaf(&mut self, shape: Int, stride: Int) {
-        self.fits = self.fits && self.shape.push_leaf(shape) && self.stride.push_leaf(stride);
+        self.fits = self.fits && self.layout.shape.push_leaf(shape) && self.layout.stride.push_leaf(stride);
     }
 
     /// The position that [`Builder::enclose`] takes.
     pub(crate) const fn here(&self) -> u32 {
-        self.shape.tokens_so_far()
+        self.layout.shape.tokens_so_far()
     }
 
     /// Encloses what was pushed since `from` in parentheses.
     pub(crate) const fn enclose(&mut self, from: u32) {
-        self.fits = self.fits && self.shape.enclose(from) && self.stride.enclose(from);
+        self.fits = self.fits && self.layout.shape.enclose(from) && self.layout.stride.enclose(from);
     }
 
     pub(crate) const fn subtree(&mut self, from: &Layout, at: Cursor) {
-        self.fits = self.fits && self.shape.push_subtree(&from.shape, at) && self.stride.push_subtree(&from.stride, at);
+        self.fits = self.fits
+            && self.layout.shape.push_subtree(&from.shape, at)
+            && self.layout.stride.push_subtree(&from.stride, at);
     }
 
     /// Mode `i` of `from`.
@@ -324,23 +348,19 @@ impl Builder {
     }
 
     pub(crate) const fn finish(self) -> Result<Layout, LayoutError> {
-        if !self.fits {
-            return Err(LayoutError::TooLarge);
-        }
-        Layout::new(self.shape, self.stride)
+        finished(self.layout, self.fits)
     }
 }
 
 /// Builds a coalesced layout: modes of extent 1 are skipped and a mode that continues the one before is merged into it.
 pub(crate) struct Flat {
-    shape: IntTuple,
-    stride: IntTuple,
+    layout: Layout,
     fits: bool,
 }
 
 impl Flat {
     pub(crate) const fn new() -> Self {
-        Self { shape: IntTuple::NOTHING, stride: IntTuple::NOTHING, fits: true }
+        Self { layout: NOTHING, fits: true }
     }
 
     #[inline]
@@ -348,27 +368,25 @@ impl Flat {
         if s.is(1) {
             return;
         }
-        let n = self.shape.leaves();
+        let Layout { shape, stride } = &mut self.layout;
+        let n = shape.leaves();
         if n > 0 && s.is_static() && d.is_static() {
-            let last = self.shape.get(n - 1);
-            if last.mul(self.stride.get(n - 1)).is(d.value()) {
-                self.shape.set_last(last.mul(s));
+            let last = shape.get(n - 1);
+            if last.mul(stride.get(n - 1)).is(d.value()) {
+                shape.set_last(last.mul(s));
                 return;
             }
         }
-        self.fits = self.fits && self.shape.put_bare(s) && self.stride.put_bare(d);
+        self.fits = self.fits && shape.put_bare(s) && stride.put_bare(d);
     }
 
     pub(crate) const fn finish(mut self) -> Result<Layout, LayoutError> {
-        if !self.fits {
-            return Err(LayoutError::TooLarge);
+        if self.layout.shape.leaves() == 0 {
+            return if self.fits { Ok(Layout::UNIT) } else { Err(LayoutError::TooLarge) };
         }
-        if self.shape.leaves() == 0 {
-            return Ok(Layout::UNIT);
-        }
-        self.shape.flat_tokens();
-        self.stride.flat_tokens();
-        Layout::new(self.shape, self.stride)
+        self.layout.shape.flat_tokens();
+        self.layout.stride.flat_tokens();
+        finished(self.layout, self.fits)
     }
 }
 
