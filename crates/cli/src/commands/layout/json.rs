@@ -24,6 +24,28 @@ impl Write for Brackets<'_> {
     }
 }
 
+/// What stands before, between and behind the integers of a tuple: many tuples of one nesting are written with it.
+pub struct Nesting(Vec<String>);
+
+impl Nesting {
+    pub fn of(tuple: &IntTuple) -> Nesting {
+        let mut json = Json::default();
+        json.tuple(tuple);
+        let text = String::from_utf8_lossy(&json.0);
+        let mut between = vec![String::new()];
+        let mut in_integer = false;
+        for c in text.chars() {
+            match (c.is_ascii_digit() || c == '-', in_integer) {
+                (true, false) => between.push(String::new()),
+                (true, true) => {}
+                (false, _) => between.last_mut().unwrap_or(&mut String::new()).push(c),
+            }
+            in_integer = c.is_ascii_digit() || c == '-';
+        }
+        Nesting(between)
+    }
+}
+
 impl Json {
     pub fn raw(&mut self, text: &str) -> &mut Self {
         self.0.extend_from_slice(text.as_bytes());
@@ -68,6 +90,17 @@ impl Json {
 
     pub fn tuple(&mut self, tuple: &IntTuple) -> &mut Self {
         let _ = write!(Brackets(&mut self.0), "{tuple}");
+        self
+    }
+
+    /// A tuple of this nesting.
+    pub fn nested(&mut self, nesting: &Nesting, tuple: &IntTuple) -> &mut Self {
+        for (i, between) in nesting.0.iter().enumerate() {
+            if i > 0 {
+                self.int(tuple.get(i - 1).value());
+            }
+            self.raw(between);
+        }
         self
     }
 

@@ -1,9 +1,9 @@
 //! The families of the algebra.
 
-use super::super::json::{Json, TABLE};
+use super::super::json::{Json, Nesting, TABLE};
 use super::super::tree::Tree;
 use super::read::{BatchError, Input, shortened};
-use warpwright::layout::{ComposedLayout, Layout, LayoutError, Swizzle, Tiler, crd2idx};
+use warpwright::layout::{ComposedLayout, IntTuple, Layout, LayoutError, Swizzle, Tiler, crd2idx, idx2crd};
 
 type Done = Result<(), BatchError>;
 type Answer = fn(Input<'_>, &mut Json) -> Done;
@@ -111,20 +111,22 @@ fn eval(v: Input<'_>, json: &mut Json) -> Done {
         json.ints([i, l.eval(i)]);
     });
     let shape = l.shape();
+    let (each, hier) = (shape.product_each(), Nesting::of(&shape));
     let points = points
         .into_iter()
         .map(|i| {
             let natural = l.idx2crd(i);
-            let by_mode =
-                (0..l.rank()).map(|m| crd2idx(&natural.mode(m), &shape.mode(m))).collect::<Result<Vec<_>, _>>()?;
-            Ok((i, natural, by_mode, l.crd2idx(&natural)?, crd2idx(&natural, &shape)?))
+            Ok((i, natural, l.crd2idx(&natural)?, crd2idx(&natural, &shape)?))
         })
         .collect::<Result<Vec<_>, LayoutError>>()?;
-    json.raw(",\"points\":").each(points, |json, (i, natural, by_mode, offset, back)| {
-        json.raw("{\"i\":").int(i).raw(",\"hier\":").tuple(&natural);
+    json.raw(",\"points\":").each(points, |json, (i, natural, offset, back)| {
+        json.raw("{\"i\":").int(i).raw(",\"hier\":").nested(&hier, &natural);
         if shape.is_tuple() {
-            json.raw(",\"rank_coord\":").ints(by_mode.iter().copied());
-            json.raw(",\"off_rank_coord\":").int(l.eval_at(&by_mode));
+            let by_mode = idx2crd(i, &each);
+            let (values, rank) =
+                (std::array::from_fn::<i64, { IntTuple::MAX_LEAVES }, _>(|m| by_mode.get(m).value()), l.rank());
+            json.raw(",\"rank_coord\":").ints(values[..rank].iter().copied());
+            json.raw(",\"off_rank_coord\":").int(l.eval_at(&values[..rank]));
         }
         json.raw(",\"off_hier\":").int(offset).raw(",\"off_1d\":").int(l.eval(i));
         json.raw(",\"back\":").int(back).raw("}");
@@ -141,8 +143,9 @@ fn idx2crd_stride(v: Input<'_>, json: &mut Json) -> Done {
         points.extend([size, size.saturating_add(1)]);
         points
     });
+    let nesting = Nesting::of(&l.shape());
     json.raw("{\"points\":").each(points, |json, i| {
-        json.raw("{\"idx\":").int(i).raw(",\"crd\":").tuple(&l.coord_of(i)).raw("}");
+        json.raw("{\"idx\":").int(i).raw(",\"crd\":").nested(&nesting, &l.coord_of(i)).raw("}");
     });
     json.raw("}");
     Ok(())
