@@ -11,6 +11,7 @@
 
 pub mod case;
 pub mod compare;
+pub mod emulated;
 pub mod expected;
 pub mod expression;
 pub mod fuzz;

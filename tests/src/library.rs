@@ -199,10 +199,10 @@ fn epilogue(case: &Prepared) -> Result<(&'static Node, Vec<Argument>), Refusal> 
 fn describe(case: &Case, epilogue: &'static Node) -> Result<GemmDesc, Refusal> {
     let unknown = |what: &str, name: &str| (ErrorKind::NotSupported, format!("`{name}` is no {what}"));
     let plan = &case.plan;
-    let arch = match &plan.arch {
-        Some(name) => warpwright::ArchId::from_name(name).ok_or_else(|| unknown("architecture", name))?,
-        None => oldest(case),
-    };
+    if let Some(name) = plan.arch.as_ref().filter(|name| warpwright::ArchId::from_name(name).is_none()) {
+        return Err(unknown("architecture", name));
+    }
+    let arch = tag(case);
     let mut desc = GemmDesc::new(arch, case.a_type(), case.acc_type());
     desc.b = case.b_type();
     desc.d = case.d_type();
@@ -219,14 +219,15 @@ fn describe(case: &Case, epilogue: &'static Node) -> Result<GemmDesc, Refusal> {
     Ok(desc)
 }
 
-/// `Sm80`, or the oldest tag after it that multiplies the row's types.
-fn oldest(case: &Case) -> warpwright::ArchId {
+/// The tag of a row's kernels: its plan's, or else `Sm80` or the oldest after it that multiplies the row's types.
+pub fn tag(case: &Case) -> warpwright::ArchId {
     use warpwright::spec::{InstructionId, multiplies};
     let fits = |arch: &warpwright::ArchId| {
         multiplies(*arch, InstructionId::AUTO, case.a_type(), case.b_type(), case.acc_type()).is_some()
     };
+    let named = case.plan.arch.as_deref().and_then(warpwright::ArchId::from_name);
     let tags = warpwright::ArchId::ALL.iter().copied().filter(|a| *a >= warpwright::ArchId::SM80);
-    tags.into_iter().find(|a| fits(a)).unwrap_or(warpwright::ArchId::SM80)
+    named.or_else(|| tags.into_iter().find(|a| fits(a))).unwrap_or(warpwright::ArchId::SM80)
 }
 
 fn plan_kind(e: &PlanError) -> ErrorKind {

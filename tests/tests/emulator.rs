@@ -1,0 +1,76 @@
+//! The table on emulated devices, every check on, at several seeds: a sample of the kernels spread over it, all of them
+//! nightly. Large rows are cut down, and a cut row's expected values are the f64 reference's.
+
+#![allow(clippy::print_stdout, reason = "says what was skipped, and what was run")]
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+use warpwright::runtime::nvrtc;
+use warpwright_tests::emulated::{Row, select};
+use warpwright_tests::library::Library;
+use warpwright_tests::{Outside, Report, Verdict, case, run};
+
+/// Kernels of the sample.
+const KERNELS: usize = 150;
+
+#[test]
+fn the_table_is_right_on_emulated_devices() {
+    if let Err(missing) = nvrtc::version() {
+        assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
+        println!("SKIPPED: {missing}");
+        return;
+    }
+    let nightly = std::env::var_os("WARPWRIGHT_NIGHTLY").is_some();
+    // Seeds that follow one another differ in when asynchronous operations land.
+    let (kernels, seeds) = if nightly { (usize::MAX, 8) } else { (KERNELS, 2) };
+    let table = case::load(&case::folder()).expect("the table reads");
+    let outside = Outside::load(&case::folder()).expect("the outside values read");
+    let all: Vec<Row> = table.par_iter().enumerate().map(|(number, case)| Row::new(number, case)).collect();
+    let rows = select(all, kernels);
+    let (runs, absent): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.kernels.is_ok());
+
+    let one = |(number, row): (usize, &&Row)| -> Vec<(u64, Report)> {
+        let known = if row.is_cut { &Outside::default() } else { &outside };
+        let seeds = number as u64..number as u64 + seeds;
+        seeds.map(|seed| (seed, run_once(row, seed, known))).collect()
+    };
+    let reports: Vec<(u64, Report)> = runs.par_iter().enumerate().flat_map_iter(one).collect();
+    let wrong: Vec<String> =
+        reports.iter().filter(|(_, r)| !r.passed()).map(|(seed, r)| format!("seed {seed}: {r}")).collect();
+    let distinct: BTreeSet<&String> = runs.iter().filter_map(|row| row.kernels.as_ref().ok()).flatten().collect();
+    let cut = runs.iter().filter(|row| row.is_cut).count();
+    println!(
+        "{} of {} rows at {seeds} seeds each, {} kernels; {cut} rows cut; {} rows without device code",
+        runs.len(),
+        table.len(),
+        distinct.len(),
+        absent.len()
+    );
+    for row in &absent {
+        println!("  not run: {}: {}", row.case.name, row.kernels.as_ref().err().map_or("", String::as_str));
+    }
+    assert!(wrong.is_empty(), "{} of {} runs:\n{}", wrong.len(), reports.len(), wrong.join("\n"));
+    assert!(distinct.len() >= 100 && runs.len() >= 200, "{} kernels, {} rows", distinct.len(), runs.len());
+}
+
+fn run_once(row: &Row, seed: u64, outside: &Outside) -> Report {
+    let name = &row.case.name;
+    let device = match row.device(seed) {
+        Ok(device) => device,
+        Err(what) => return Report::failed(name, what.to_string()),
+    };
+    let library = match Library::new(&device) {
+        Ok(library) => library,
+        Err(what) => return Report::failed(name, what.to_string()),
+    };
+    let report = run(std::slice::from_ref(&row.case), &library, outside).remove(0);
+    let launches = device.emulated().map_or(0, |emulated| emulated.take_launches().len());
+    let expected = row.kernels.as_ref().map_or(0, BTreeSet::len);
+    match report.verdict {
+        Verdict::Pass if launches < expected => {
+            Report::failed(name, format!("{launches} launches of {expected} kernels"))
+        }
+        _ => report,
+    }
+}
