@@ -22,8 +22,8 @@ fn the_table_is_right_on_emulated_devices() {
         return;
     }
     let nightly = std::env::var_os("WARPWRIGHT_NIGHTLY").is_some();
-    // Seeds that follow one another differ in when asynchronous operations land.
-    let (kernels, seeds) = if nightly { (usize::MAX, 8) } else { (KERNELS, 2) };
+    // Four seeds that follow one another have asynchronous operations land early, late, and twice in any order.
+    let (kernels, seeds) = if nightly { (usize::MAX, 12) } else { (KERNELS, 4) };
     let table = case::load(&case::folder()).expect("the table reads");
     let outside = Outside::load(&case::folder()).expect("the outside values read");
     let all: Vec<Row> = table.par_iter().enumerate().map(|(number, case)| Row::new(number, case)).collect();
