@@ -52,7 +52,7 @@ fn name_and_text_enter_the_generated_source() -> Result {
     let (device, problem) = (DeviceInfo::a100(), Problem::dense(512, 512, 64));
     let plan = auto::resolve(&K::SPEC, &device, &problem, &auto::OperandFacts::K_MAJOR)?;
     let text = lower::source(&plan)?;
-    assert!(text.contains("struct SquaredDistance {") && text.contains("struct RowOfTiles {"));
+    assert!(text.contains("struct SquaredDistance : SingleRole {") && text.contains("struct RowOfTiles {"));
     assert!(text.contains("gemm_universal<RowOfTiles, SquaredDistance, Epilogue>"));
     if let Err(missing) = nvrtc::version() {
         eprintln!("SKIPPED compiling it: {missing}");
