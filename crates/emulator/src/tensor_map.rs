@@ -63,7 +63,7 @@ impl TensorElement {
 }
 
 /// How a box is permuted in shared memory: bits of the line number are XORed into those of the 16-byte chunk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum TensorSwizzle {
     /// Not at all.

@@ -224,6 +224,16 @@ impl Shadow {
         None
     }
 
+    /// The last write of a byte, if it is known.
+    pub fn writer(&self, offset: usize) -> Option<Access> {
+        let page = self.pages.as_ref()?.get(offset / CHUNK / PAGE)?.as_ref()?;
+        let cell = match &page[offset / CHUNK % PAGE] {
+            Slot::Whole(cell) => cell,
+            Slot::Split(cells) => &cells[offset % CHUNK * cells.len() / CHUNK],
+        };
+        cell.write.is_some().then_some(cell.write)
+    }
+
     /// A read by `me`.
     #[inline]
     pub fn read(&mut self, offset: usize, len: usize, me: Access, clock: &Clock) -> Result<(), (usize, Conflict)> {

@@ -40,10 +40,10 @@ impl Exact {
         let lost = kept.checked_shl(down) != Some(y.bits);
         let bits = if x.negative == y.negative {
             // One place is needed for the carry, which the raised numbers leave.
-            x.bits + kept | u128::from(lost)
+            (x.bits + kept) | u128::from(lost)
         } else {
             // What was lost makes the difference a little smaller.
-            x.bits - kept - u128::from(lost) | u128::from(lost)
+            (x.bits - kept - u128::from(lost)) | u128::from(lost)
         };
         Exact { negative: x.negative, bits, exponent: x.exponent }
     }

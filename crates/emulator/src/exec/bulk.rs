@@ -8,7 +8,7 @@ use crate::decode::atomic_apply;
 use crate::ir::{Address, Apply, Base, Bulk, BulkDirection, BulkReduce, BulkRemote, Space, StoreAsync};
 use crate::machine::Completion;
 use crate::machine::address::{OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW};
-use crate::machine::flight::{BulkLoad, BulkStore, Origin, Piece};
+use crate::machine::flight::{BulkLoad, BulkStore, LandedBox, Origin, Piece};
 use crate::machine::run::{At, Run, conflict};
 use crate::machine::warp::lanes;
 use crate::tensor_map::{TensorElement, TensorFill, TensorMapSpec};
@@ -207,11 +207,25 @@ impl Run<'_> {
                     Some((TensorFill::Nan, _)) => 0x7FF7_7FF7u32.to_le_bytes(),
                     _ => [0; 4],
                 };
+                // A row of bytes that a one-dimensional map copies may have been permuted beforehand.
+                let swizzle = map.as_ref().filter(|m| m.dims.len() > 1).map(|m| m.swizzle);
                 let rounds = map.as_ref().is_some_and(|m| m.element == TensorElement::Tf32);
                 // The mbarrier is the one at the operand's offset in each block that receives data.
                 let targets = ranks.into_iter().map(|r| (r, (r, barrier))).collect();
                 let bytes = pieces.iter().map(|p| u32::from(p.len)).sum();
-                let load = BulkLoad { pieces, origin, fill, rounds, targets, bytes, reduce, lane, pc: at.pc };
+                let load = BulkLoad {
+                    pieces,
+                    origin,
+                    fill,
+                    rounds,
+                    targets,
+                    bytes,
+                    reduce,
+                    swizzle,
+                    warp: at.warp,
+                    lane,
+                    pc: at.pc,
+                };
                 self.issue_load(at, load)
             }
             BulkDirection::Store { reduce } => {
@@ -259,6 +273,8 @@ impl Run<'_> {
                 targets: vec![(rank, (rank, barrier & OFFSET_MASK))],
                 bytes: len as u32,
                 reduce: op.reduce.map(|apply| (apply, op.bytes as u8)),
+                swizzle: None,
+                warp: at.warp,
                 lane,
                 pc: at.pc,
             };
@@ -352,12 +368,23 @@ impl Run<'_> {
                 }
             }
         }
+        let span = load.pieces.iter().fold((u32::MAX, 0), |(start, end), piece| {
+            (start.min(piece.shared), end.max(piece.shared + u32::from(piece.len)))
+        });
         for (rank, barrier) in &load.targets {
             let block = &mut cluster.blocks[*rank];
+            block.boxes.retain(|b| b.end <= span.0 || span.1 <= b.start);
+            block.boxes.extend(load.swizzle.map(|swizzle| LandedBox {
+                start: span.0,
+                end: span.1,
+                swizzle,
+                pc: load.pc,
+            }));
             let Some(state) = block.mbarriers.get(&barrier.1) else {
                 return Err(illegal("the mbarrier of a bulk copy is gone when the copy lands".into()));
             };
             let by = Access::new(state.agent, state.phase + 1, load.lane, load.pc).asynchronous();
+            self.issuers.insert((state.agent, load.pc), cluster.warps[load.warp].agent);
             for (bytes, piece) in data.iter().zip(&load.pieces) {
                 let (at, len) = (piece.shared as usize, piece.len as usize);
                 let target = &mut block.shared.bytes[at..at + len];
@@ -506,7 +533,7 @@ impl Run<'_> {
 
     fn land_load_or_fault(&mut self, c: usize, index: usize) -> Result<(), Fault> {
         let load = &self.clusters[c].loads[index];
-        let at = At { cluster: c, warp: 0, group: 0, pc: load.pc, mask: 1 << load.lane };
+        let at = At { cluster: c, warp: load.warp, group: 0, pc: load.pc, mask: 1 << load.lane };
         self.land_load(c, index).map_err(|v| self.fault(at, v))
     }
 
@@ -519,7 +546,7 @@ impl Run<'_> {
     pub fn finish_bulk(&mut self, c: usize) -> Result<(), Fault> {
         let cluster = &self.clusters[c];
         if let Some(load) = cluster.loads.first() {
-            let at = At { cluster: c, warp: 0, group: 0, pc: load.pc, mask: 1 << load.lane };
+            let at = At { cluster: c, warp: load.warp, group: 0, pc: load.pc, mask: 1 << load.lane };
             let message = "a block exits while a bulk copy into its cluster's shared memory is under way";
             return Err(self.fault(at, Violation::new(FaultKind::Unbalanced, message)));
         }

@@ -190,10 +190,13 @@ impl Run<'_> {
     /// phase, any before it; nobody can tell, as only the phase makes them known.
     fn copy_arrive(&mut self, at: At, lane: usize, place: (usize, u32), counted: bool) -> Result<(), Violation> {
         let barrier = self.state(at.cluster, place)?;
-        let stands_for = Access::new(barrier.agent, barrier.phase + 1, lane, at.pc);
+        let agent = barrier.agent;
+        let stands_for = Access::new(agent, barrier.phase + 1, lane, at.pc);
         if !counted {
             barrier.pending += 1;
         }
+        let issuer = self.warp(at).agent;
+        self.issuers.insert((agent, at.pc), issuer);
         self.join(at, place, true)?;
         for index in 0..self.warp(at).copies.copies.len() {
             let due = self.warp(at).copies.copies[index].pending & 1 << lane;

@@ -8,7 +8,7 @@ use crate::machine::address::RANK_SHIFT;
 use crate::machine::registers::{PredSrc, Src};
 use crate::machine::run::{At, Run, conflict};
 use crate::machine::wgmma::Issued;
-use crate::tensor::descriptor::Descriptor;
+use crate::tensor::descriptor::{Descriptor, Tile};
 use crate::tensor::fragment;
 use crate::tensor::model::{self, Adder, NARROW, WIDE};
 use crate::tensor::operand::Operand;
@@ -16,41 +16,6 @@ use warpwright_numeric::{Dtype, f16};
 
 fn illegal(message: String) -> Violation {
     Violation::new(FaultKind::Descriptor, message)
-}
-
-/// One operand in shared memory.
-#[derive(Clone, Copy)]
-struct Tile {
-    descriptor: Descriptor,
-    /// First of `count` rows (of A) or columns (of B).
-    first: u32,
-    count: u32,
-    k: u32,
-    /// M or N is contiguous.
-    transposed: bool,
-    bytes: u32,
-}
-
-impl Tile {
-    /// Offsets of its 16-byte chunks, each with the row and k of its first element.
-    fn chunks(self) -> Vec<(u32, u32, u32)> {
-        let per = 16 / self.bytes;
-        let mut out = Vec::new();
-        if self.transposed {
-            for k in 0..self.k {
-                for mn in (0..self.count).step_by(per as usize) {
-                    out.push((self.descriptor.mn_major((self.first + mn) * self.bytes, k), mn, k));
-                }
-            }
-        } else {
-            for mn in 0..self.count {
-                for k in (0..self.k).step_by(per as usize) {
-                    out.push((self.descriptor.k_major(self.first + mn, k * self.bytes), mn, k));
-                }
-            }
-        }
-        out
-    }
 }
 
 /// The tile of A that a warp multiplies; `None` if A is in registers.
@@ -117,6 +82,11 @@ impl Run<'_> {
                 .map_err(|(_, found)| conflict(found, "asynchronous read by wgmma", "shared", address))?;
         }
         self.report.shared_read_bytes += 16 * reads.len() as u64;
+        if self.config.checks.races {
+            for tile in a.into_iter().chain([b]) {
+                self.check_tile(at, tile)?;
+            }
+        }
         let a_registers: &[crate::ptx::ast::Reg] = match &op.a_source {
             WgmmaA::Registers(regs) => regs,
             WgmmaA::Descriptor(_) => &[],
@@ -131,6 +101,32 @@ impl Run<'_> {
             self.run_wgmma(at.cluster, at.warp, usize::MAX)?;
         }
         Ok(Flow::Next)
+    }
+
+    /// Whether the elements of an operand lie apart, and are permuted as the tensor load that brought them left them.
+    fn check_tile(&mut self, at: At, tile: Tile) -> Result<(), Violation> {
+        if !self.sound.contains(&tile.at_zero()) {
+            if let Some((x, y)) = tile.shared_elements() {
+                return Err(illegal(format!(
+                    "{:?}: its elements {x:?} and {y:?}, as (row or column, k), share memory",
+                    tile.descriptor
+                )));
+            }
+            self.sound.insert(tile.at_zero());
+        }
+        let Some((first, ..)) = tile.chunks().first().copied() else { return Ok(()) };
+        let block = &self.clusters[at.cluster].blocks[self.clusters[at.cluster].warps[at.warp].block];
+        let Some(found) = block.boxes.iter().find(|b| (b.start..b.end).contains(&first)) else { return Ok(()) };
+        let writer = block.shared.shadow.writer(first as usize).filter(|w| w.is_asynchronous() && w.pc() == found.pc);
+        match writer {
+            Some(writer) if found.swizzle != tile.descriptor.swizzle() => Err(illegal(format!(
+                "{:?} of what a tensor load left at {first:#x} with swizzle {:?}",
+                tile.descriptor, found.swizzle
+            ))
+            .at(first.into())
+            .against(writer)),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn wgmma_commit(&mut self, at: At) -> Executed {

@@ -1,7 +1,7 @@
 //! A block and a cluster of blocks while they run.
 
 use super::barrier::{ClusterBarrier, NamedBarrier};
-use super::flight::{BulkLoad, BulkStore};
+use super::flight::{BulkLoad, BulkStore, LandedBox};
 use super::mbarrier::Mbarrier;
 use super::memory::Region;
 use super::warp::Warp;
@@ -20,6 +20,8 @@ pub(crate) struct Block {
     pub barriers: [NamedBarrier; 16],
     /// Live mbarriers by their offset.
     pub mbarriers: BTreeMap<u32, Mbarrier>,
+    /// Where tensor loads have put boxes.
+    pub boxes: Vec<LandedBox>,
     /// Registers in the pool that `setmaxnreg` draws on.
     pub pool: u32,
     /// Threads that have not exited.

@@ -1,6 +1,7 @@
 //! Bulk copies under way.
 
 use crate::ir::Apply;
+use crate::tensor_map::TensorSwizzle;
 
 /// Bytes of a box that lie together in shared memory: at most 16.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +43,22 @@ pub(crate) struct BulkLoad {
     pub bytes: u32,
     /// An element reduction in place of a copy, and the element's bytes.
     pub reduce: Option<(Apply, u8)>,
+    /// Permutation of the box, if it is a tensor's.
+    pub swizzle: Option<TensorSwizzle>,
+    /// The warp of the cluster and the lane that issued it.
+    pub warp: usize,
     pub lane: usize,
+    pub pc: u32,
+}
+
+/// A box that a tensor load has written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LandedBox {
+    /// Offsets in the block's window that hold it.
+    pub start: u32,
+    pub end: u32,
+    pub swizzle: TensorSwizzle,
+    /// The load's instruction.
     pub pc: u32,
 }
 

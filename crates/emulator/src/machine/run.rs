@@ -5,12 +5,13 @@ use super::memory::GlobalMemory;
 use super::random::Random;
 use super::report::Report;
 use super::{Completion, Config, Launch};
-use crate::check::clock::{Clock, SPARE_AGENTS};
+use crate::check::clock::{Agent, Clock, SPARE_AGENTS};
 use crate::check::fault::{Fault, FaultKind, Site, Violation};
 use crate::check::shadow::{Access, Conflict};
 use crate::ir::Inst;
 use crate::module::Kernel;
-use std::collections::HashMap;
+use crate::tensor::descriptor::Tile;
+use std::collections::{HashMap, HashSet};
 
 /// Everything of one launch.
 pub(crate) struct Run<'m> {
@@ -32,6 +33,10 @@ pub(crate) struct Run<'m> {
     pub next: u32,
     /// What release operations published, by location.
     pub published: HashMap<Location, Clock>,
+    /// The warps behind the instructions for which an mbarrier stands.
+    pub issuers: HashMap<(Agent, u32), Agent>,
+    /// Matrix descriptors, without their starts, in which no two elements share memory.
+    pub sound: HashSet<Tile>,
     /// Counts whatever another warp may have waited for.
     pub events: u64,
 }
@@ -78,6 +83,8 @@ impl<'m> Run<'m> {
             clusters: Vec::new(),
             next: 0,
             published: HashMap::new(),
+            issuers: HashMap::new(),
+            sound: HashSet::new(),
             events: 0,
         }
     }
@@ -136,10 +143,10 @@ impl<'m> Run<'m> {
 
     /// Where a remembered access came from.
     pub fn site_of(&self, access: Access) -> Site {
-        let (number, local) = (access.agent / SPARE_AGENTS, access.agent % SPARE_AGENTS);
+        // Beyond the warps are mbarriers, which stand for copies that a warp issued.
+        let agent = self.issuers.get(&(access.agent, access.pc())).copied().unwrap_or(access.agent);
+        let (number, local) = (agent / SPARE_AGENTS, agent % SPARE_AGENTS);
         let (rank, warp) = (local / self.warps(), local % self.warps());
-        // Beyond the warps are mbarriers, which stand for copies that one thread issued.
-        let rank = if rank < self.cluster.iter().product() { rank } else { 0 };
         self.site(self.block_id(number, rank), self.thread(warp, access.lane()), access.pc())
     }
 

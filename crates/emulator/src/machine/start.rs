@@ -33,6 +33,7 @@ impl Run<'_> {
                 shared: Region::new(shared, self.config.checks),
                 barriers: Default::default(),
                 mbarriers: BTreeMap::new(),
+                boxes: Vec::new(),
                 pool: 0,
                 alive: threads,
             })

@@ -1,9 +1,10 @@
 //! `wgmma`'s matrix descriptors: which bytes of shared memory are an operand.
 
 use crate::tensor_map::TensorSwizzle;
+use core::fmt;
 
 /// A decoded 64-bit descriptor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Descriptor {
     start: u32,
     leading: u32,
@@ -11,7 +12,21 @@ pub(crate) struct Descriptor {
     swizzle: TensorSwizzle,
 }
 
+impl fmt::Debug for Descriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Descriptor { start, leading, stride, swizzle } = self;
+        write!(
+            f,
+            "a matrix descriptor of start {start:#x}, leading {leading}, stride {stride} bytes and swizzle {swizzle:?}"
+        )
+    }
+}
+
 impl Descriptor {
+    pub fn swizzle(&self) -> TensorSwizzle {
+        self.swizzle
+    }
+
     /// Decodes; says what is wrong with an illegal one.
     pub fn decode(bits: u64) -> Result<Descriptor, String> {
         let field = |at: u32| ((bits >> at & 0x3FFF) as u32) << 4;
@@ -50,6 +65,53 @@ impl Descriptor {
                 swizzle.apply(chunk + k % 8 * span + k / 8 * self.stride)
             }
         }
+    }
+}
+
+/// One operand in shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Tile {
+    pub descriptor: Descriptor,
+    /// First of `count` rows (of A) or columns (of B).
+    pub first: u32,
+    pub count: u32,
+    pub k: u32,
+    /// M or N is contiguous.
+    pub transposed: bool,
+    pub bytes: u32,
+}
+
+impl Tile {
+    /// Offsets of its 16-byte chunks, each with the row and k of its first element.
+    pub fn chunks(self) -> Vec<(u32, u32, u32)> {
+        let per = 16 / self.bytes;
+        let mut out = Vec::new();
+        if self.transposed {
+            for k in 0..self.k {
+                for mn in (0..self.count).step_by(per as usize) {
+                    out.push((self.descriptor.mn_major((self.first + mn) * self.bytes, k), mn, k));
+                }
+            }
+        } else {
+            for mn in 0..self.count {
+                for k in (0..self.k).step_by(per as usize) {
+                    out.push((self.descriptor.k_major(self.first + mn, k * self.bytes), mn, k));
+                }
+            }
+        }
+        out
+    }
+
+    /// The same tile at another start: what its shape and distances alone decide does not change.
+    pub fn at_zero(self) -> Tile {
+        Tile { descriptor: Descriptor { start: 0, ..self.descriptor }, ..self }
+    }
+
+    /// The first elements, as (row or column, k), of two chunks that lie in one place.
+    pub fn shared_elements(self) -> Option<((u32, u32), (u32, u32))> {
+        let mut chunks = self.chunks();
+        chunks.sort_unstable();
+        chunks.windows(2).find(|pair| pair[1].0 < pair[0].0 + 16).map(|p| ((p[0].1, p[0].2), (p[1].1, p[1].2)))
     }
 }
 
