@@ -3,9 +3,6 @@
 // A vector runs along the direction in which D is contiguous: n, or m in a transposed plan. Only this file and visitor.cuh
 // know which; the tree's text does not.
 
-using Accumulator = float;
-using Compute = float;
-
 struct Coordinates {
     unsigned m, n;   // of element 0, in the user's frame
     unsigned batch;  // batch or group
@@ -33,7 +30,7 @@ __device__ __forceinline__ TileLoad<T, V> load_tile(const TensorArg& t, const Co
     constexpr int access = A < V ? A : V;
     TileLoad<T, V> x = {};
     const T* p = static_cast<const T*>(t.pointer) + offset_of<(access > 1)>(t, c);
-    if constexpr (access > 1) {
+    if constexpr (access > 1 && access * sizeof(T) >= 4) {
         if (c.count == V) {
             load_vector<access>(x, p);
         } else {
@@ -50,7 +47,7 @@ template <class T, int A, int V>
 __device__ __forceinline__ void store_tile(const TensorArg& t, const Coordinates& c, const Vector<T, V>& x) {
     constexpr int access = A < V ? A : V;
     T* p = static_cast<T*>(const_cast<void*>(t.pointer)) + offset_of<(access > 1)>(t, c);
-    if constexpr (access > 1) {
+    if constexpr (access > 1 && access * sizeof(T) >= 4) {
         if (c.count == V) {
             store_vector<access>(p, x);
         } else {
@@ -65,7 +62,8 @@ __device__ __forceinline__ void store_tile(const TensorArg& t, const Coordinates
 template <class T>
 struct Uniform {
     Vector<T, 1> value;
-    __device__ __forceinline__ float operator[](int) const { return value[0]; }
+    __device__ __forceinline__ Compute operator[](int) const { return value[0]; }
+    __device__ __forceinline__ long long exact(int) const { return value.exact(0); }
 };
 
 template <class T, int V, bool along>
@@ -90,7 +88,7 @@ __device__ __forceinline__ auto load_broadcast(const VectorArg& a, unsigned inde
         // Nobody declares how vectors are aligned; the address tells, alike in all lanes.
         constexpr int bytes = V * sizeof(T) < 16 ? V * sizeof(T) : 16;
         constexpr int access = bytes / sizeof(T);
-        if constexpr (access > 1) {
+        if constexpr (access > 1 && bytes >= 4) {
             const bool aligned = reinterpret_cast<unsigned long long>(p) % bytes == 0 && a.stride == 1;
             if (c.count == V && (A >= access || aligned)) {
                 load_vector<access>(x, p);
@@ -117,6 +115,6 @@ __device__ __forceinline__ ColumnLoad<T, V> load_column(const VectorArg& a, cons
 }
 
 // A scalar leaf: a value in the parameter block, or device memory, per batch if stride_batch is not zero.
-__device__ __forceinline__ float scalar(const ScalarArg& a, unsigned batch) {
+__device__ __forceinline__ Compute scalar(const ScalarArg& a, unsigned batch) {
     return a.pointer ? a.pointer[batch * a.stride_batch] : a.value;
 }

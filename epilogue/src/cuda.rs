@@ -115,6 +115,11 @@ impl Writer<'_> {
     fn write(&self, text: &mut String) {
         self.helpers(text);
         line(text, 0, format_args!("struct Epilogue {{"));
+        let result = match self.program.result() {
+            Value::Accumulator => "Accumulator",
+            other => self.number(self.program.number(other)),
+        };
+        line(text, 1, format_args!("using Result = {result};"));
         self.scalars(text);
         self.uses(text);
         self.loads(text);
@@ -293,7 +298,7 @@ impl Writer<'_> {
 
     fn visit(&self, text: &mut String) {
         line(text, 1, format_args!("template <int V>"));
-        let values = "Compute (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l";
+        let values = "Result (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l";
         line(
             text,
             1,

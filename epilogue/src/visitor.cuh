@@ -10,6 +10,7 @@
 // The generated text is `struct Epilogue`:
 //   explicit Epilogue(const EpilogueParams&, unsigned batch)                 reads the scalars, once per tile
 //   static bool uses_accumulator(const EpilogueParams&, unsigned batch)      false: zero scalars drop every use of acc()
+//   Result                                                                   what D is converted from: exact integers or Compute
 //   template <int V> struct Loads                                            raw values of one vector's other operands
 //   template <int V> Loads<V> load(params, d, coordinates) const             fetches them, one step ahead of visit
 //   template <int V> void visit(out, acc, loads, params, coordinates) const  computes V elements of D
@@ -19,8 +20,8 @@
 struct SlabWriter {
     unsigned slab;
 
-    __device__ __forceinline__ void operator()(unsigned row, unsigned column, float x0, float x1) const {
-        ptx::st_shared_v2(slab + idx::slab(row, column) * sizeof(float), x0, x1);
+    __device__ __forceinline__ void operator()(unsigned row, unsigned column, Accumulator x0, Accumulator x1) const {
+        ptx::st_shared_pair(slab + idx::slab(row, column) * sizeof(Accumulator), x0, x1);
     }
 };
 
@@ -61,7 +62,7 @@ struct Visitor {
             }
             Accumulator acc[V];
             read(acc, step);
-            Compute out[V];
+            typename Epilogue::Result out[V];
             epilogue.template visit<V>(out, acc, loads, params.epilogue, now);
             store_tile<ElementD, V>(params.d, now, Vector<ElementD, V>::encode(out));
         }
@@ -87,14 +88,11 @@ struct Visitor {
         const unsigned vector = lane + step * 32;
         const unsigned row = idx::vector_row(vector);
         const unsigned column = idx::vector_column(vector);
-        constexpr int width = V % 4 == 0 ? 4 : 1;
+        // 16 bytes stay together in the slab.
+        constexpr int most = 16 / sizeof(Accumulator), width = V < most ? V : most;
 #pragma unroll
         for (int v = 0; v < V; v += width) {
-            if constexpr (width == 4) {
-                ptx::ld_shared_v4(acc + v, slab + idx::slab(row, column + v) * sizeof(Accumulator));
-            } else {
-                ptx::ld_shared(acc + v, slab + idx::slab(row, column + v) * sizeof(Accumulator));
-            }
+            ptx::ld_shared_vector<width>(acc + v, slab + idx::slab(row, column + v) * sizeof(Accumulator));
         }
     }
 };

@@ -1,21 +1,21 @@
 //! What has device code. The type level is complete from the start; this says how far the GPU has come.
 
 use warpwright_numeric::Dtype;
-use warpwright_spec::{InstructionId, LoaderId, ProblemKind, ScheduleId, SchedulerId, Spec};
+use warpwright_spec::{InstructionId, LoaderId, ProblemKind, ScheduleId, SchedulerId, Spec, TransformId};
 
 /// Whether the mainloop of a spec whose schedule is decided can be lowered, and its epilogue's elements with it.
 pub fn mainloop(spec: &Spec) -> bool {
-    let sixteen = matches!(spec.a, Dtype::F16 | Dtype::Bf16) && spec.b == spec.a && spec.acc == Dtype::F32;
-    let output = element(spec.d);
-    let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE)
-        && matches!(spec.instruction, InstructionId::MMA_SYNC)
-        && matches!(spec.loader, LoaderId::CP_ASYNC);
-    spec.mainloop.is_some() || (sixteen && output && multistage && !spec.scales.any())
+    let warps = matches!(spec.instruction, InstructionId::MMA_SYNC | InstructionId::SIMT);
+    let threads = matches!(spec.loader, LoaderId::CP_ASYNC | LoaderId::GLOBAL_TO_REGISTER);
+    let as_they_are = matches!(spec.transform, TransformId::IDENTITY) && !spec.scales.any();
+    let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE) && warps && threads && as_they_are;
+    spec.mainloop.is_some() || (multistage && element(spec.d))
 }
 
 /// Whether epilogues can read an element, or round to it.
 pub fn element(element: Dtype) -> bool {
-    matches!(element, Dtype::F16 | Dtype::Bf16 | Dtype::F32)
+    use Dtype::*;
+    matches!(element, F64 | F32 | Tf32 | F16 | Bf16 | E4m3 | E5m2 | I32 | I8 | U8)
 }
 
 /// Whether a tile scheduler has device code that feeds a schedule: parts of a tile are put together by all threads of a block,

@@ -68,20 +68,6 @@ __device__ __forceinline__ void ldmatrix_x4(unsigned (&r)[4], unsigned address) 
     }
 }
 
-__device__ __forceinline__ void mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-__device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 __device__ __forceinline__ float cvt_f32_f16(unsigned short x) {
     float y;
     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
@@ -90,20 +76,75 @@ __device__ __forceinline__ float cvt_f32_f16(unsigned short x) {
 
 __device__ __forceinline__ unsigned cvt_rn_f16x2(float high, float low) {
     unsigned y;
+#if __CUDA_ARCH__ >= 800
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+#else
+    asm("{\n\t.reg .b16 high, low;\n\t"
+        "cvt.rn.f16.f32 high, %1;\n\t"
+        "cvt.rn.f16.f32 low, %2;\n\t"
+        "mov.b32 %0, {low, high};\n\t}"
+        : "=r"(y)
+        : "f"(high), "f"(low));
+#endif
     return y;
 }
 
+#if __CUDA_ARCH__ >= 800
 __device__ __forceinline__ unsigned cvt_rn_bf16x2(float high, float low) {
     unsigned y;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
     return y;
 }
+#endif
 
-// One global access of 2, 4, 8 or 16 bytes; 2 bytes use the low half of words[0].
+#if __CUDA_ARCH__ >= 890
+__device__ __forceinline__ unsigned cvt_rn_satfinite_e4m3x2(float high, float low) {
+    unsigned short y;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(y) : "f"(high), "f"(low));
+    return y;
+}
+
+__device__ __forceinline__ unsigned cvt_rn_satfinite_e5m2x2(float high, float low) {
+    unsigned short y;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(y) : "f"(high), "f"(low));
+    return y;
+}
+#endif
+
+__device__ __forceinline__ void mma_m16n8k16_f16(float* d, unsigned a0, unsigned a1, unsigned a2, unsigned a3,
+                                                 unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+#if __CUDA_ARCH__ >= 890
+__device__ __forceinline__ unsigned cvt_f16x2_e4m3x2(unsigned short x) {
+    unsigned y;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(y) : "h"(x));
+    return y;
+}
+
+__device__ __forceinline__ unsigned cvt_f16x2_e5m2x2(unsigned short x) {
+    unsigned y;
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(y) : "h"(x));
+    return y;
+}
+#endif
+
+#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ unsigned cvt_rn_tf32(unsigned x) {
+    unsigned y;
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(y) : "r"(x));
+    return y;
+}
+#endif
+
+// One global access of 1, 2, 4, 8 or 16 bytes; less than 4 use the low bits of words[0].
 template <unsigned bytes>
 __device__ __forceinline__ void ld_global(unsigned* words, const void* source) {
-    static_assert(bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16, "an access has 2, 4, 8 or 16 bytes");
+    static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16, "an access is a power of two");
     if constexpr (bytes == 16) {
         asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -113,16 +154,18 @@ __device__ __forceinline__ void ld_global(unsigned* words, const void* source) {
         asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "l"(source) : "memory");
     } else if constexpr (bytes == 4) {
         asm volatile("ld.global.b32 %0, [%1];" : "=r"(words[0]) : "l"(source) : "memory");
-    } else {
+    } else if constexpr (bytes == 2) {
         unsigned short half;
         asm volatile("ld.global.b16 %0, [%1];" : "=h"(half) : "l"(source) : "memory");
         words[0] = half;
+    } else {
+        asm volatile("ld.global.u8 %0, [%1];" : "=r"(words[0]) : "l"(source) : "memory");
     }
 }
 
 template <unsigned bytes>
 __device__ __forceinline__ void st_global(void* target, const unsigned* words) {
-    static_assert(bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16, "an access has 2, 4, 8 or 16 bytes");
+    static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16, "an access is a power of two");
     if constexpr (bytes == 16) {
         asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(target), "r"(words[0]), "r"(words[1]),
                      "r"(words[2]), "r"(words[3])
@@ -131,8 +174,10 @@ __device__ __forceinline__ void st_global(void* target, const unsigned* words) {
         asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(target), "r"(words[0]), "r"(words[1]) : "memory");
     } else if constexpr (bytes == 4) {
         asm volatile("st.global.b32 [%0], %1;" ::"l"(target), "r"(words[0]) : "memory");
-    } else {
+    } else if constexpr (bytes == 2) {
         asm volatile("st.global.b16 [%0], %1;" ::"l"(target), "h"(static_cast<unsigned short>(words[0])) : "memory");
+    } else {
+        asm volatile("st.global.u8 [%0], %1;" ::"l"(target), "r"(words[0]) : "memory");
     }
 }
 
@@ -154,25 +199,87 @@ __device__ __forceinline__ unsigned atom_inc_acq_rel(unsigned* flag, unsigned li
     return x;
 }
 
-__device__ __forceinline__ void st_shared_v4(unsigned target, const unsigned (&words)[4]) {
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(target), "r"(words[0]), "r"(words[1]), "r"(words[2]),
-                 "r"(words[3])
-                 : "memory");
+// One shared access of 4, 8 or 16 bytes.
+template <unsigned bytes>
+__device__ __forceinline__ void st_shared(unsigned target, const unsigned* words) {
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "an access has 4, 8 or 16 bytes");
+    if constexpr (bytes == 16) {
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(target), "r"(words[0]), "r"(words[1]),
+                     "r"(words[2]), "r"(words[3])
+                     : "memory");
+    } else if constexpr (bytes == 8) {
+        asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(target), "r"(words[0]), "r"(words[1]) : "memory");
+    } else {
+        asm volatile("st.shared.b32 [%0], %1;" ::"r"(target), "r"(words[0]) : "memory");
+    }
 }
 
-__device__ __forceinline__ void st_shared_v2(unsigned target, float x0, float x1) {
+template <unsigned bytes>
+__device__ __forceinline__ void ld_shared(unsigned* words, unsigned source) {
+    static_assert(bytes == 4 || bytes == 8, "an access has 4 or 8 bytes");
+    if constexpr (bytes == 8) {
+        asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "r"(source) : "memory");
+    } else {
+        asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[0]) : "r"(source) : "memory");
+    }
+}
+
+// Numbers in the widest accesses that their count allows; a vector is aligned to its bytes, or to 16.
+__device__ __forceinline__ void st_shared_pair(unsigned target, float x0, float x1) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(target), "f"(x0), "f"(x1) : "memory");
 }
-
-__device__ __forceinline__ void ld_shared_v4(float* x, unsigned source) {
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-                 : "r"(source)
-                 : "memory");
+__device__ __forceinline__ void st_shared_pair(unsigned target, int x0, int x1) {
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(target), "r"(x0), "r"(x1) : "memory");
+}
+__device__ __forceinline__ void st_shared_pair(unsigned target, double x0, double x1) {
+    asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(target), "d"(x0), "d"(x1) : "memory");
 }
 
-__device__ __forceinline__ void ld_shared(float* x, unsigned source) {
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x[0]) : "r"(source) : "memory");
+template <unsigned count>
+__device__ __forceinline__ void ld_shared_vector(float* x, unsigned source) {
+    if constexpr (count % 4 == 0) {
+#pragma unroll
+        for (unsigned i = 0; i < count; i += 4) {
+            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(x[i]), "=f"(x[i + 1]), "=f"(x[i + 2]), "=f"(x[i + 3])
+                         : "r"(source + i * 4)
+                         : "memory");
+        }
+    } else if constexpr (count == 2) {
+        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x[0]), "=f"(x[1]) : "r"(source) : "memory");
+    } else {
+        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x[0]) : "r"(source) : "memory");
+    }
+}
+template <unsigned count>
+__device__ __forceinline__ void ld_shared_vector(int* x, unsigned source) {
+    if constexpr (count % 4 == 0) {
+#pragma unroll
+        for (unsigned i = 0; i < count; i += 4) {
+            asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(x[i]), "=r"(x[i + 1]), "=r"(x[i + 2]), "=r"(x[i + 3])
+                         : "r"(source + i * 4)
+                         : "memory");
+        }
+    } else if constexpr (count == 2) {
+        asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(x[0]), "=r"(x[1]) : "r"(source) : "memory");
+    } else {
+        asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x[0]) : "r"(source) : "memory");
+    }
+}
+template <unsigned count>
+__device__ __forceinline__ void ld_shared_vector(double* x, unsigned source) {
+    if constexpr (count % 2 == 0) {
+#pragma unroll
+        for (unsigned i = 0; i < count; i += 2) {
+            asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];"
+                         : "=d"(x[i]), "=d"(x[i + 1])
+                         : "r"(source + i * 8)
+                         : "memory");
+        }
+    } else {
+        asm volatile("ld.shared.f64 %0, [%1];" : "=d"(x[0]) : "r"(source) : "memory");
+    }
 }
 
 }  // namespace ptx

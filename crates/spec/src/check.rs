@@ -7,7 +7,7 @@ use warpwright_numeric::Dtype;
 /// Most arguments of an epilogue.
 pub const MAX_ARGUMENTS: usize = 24;
 
-/// Most accumulators of a tile that mma.sync keeps: 64 x 64 a warp, eight warps.
+/// Most accumulators of 32 bits that the warps of mma.sync keep: 64 x 64 a warp, eight warps.
 const MMA_SYNC_ACCUMULATORS: usize = 128 * 256;
 
 /// `?` for const fns.
@@ -161,8 +161,9 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
         InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
             ok!(multiple("M", tile.m, 16, 256, "the rows of one mma.sync"));
             ok!(multiple("N", tile.n, 16, 256, "the columns of two mma.sync, one ldmatrix"));
-            if tile.m * tile.n > MMA_SYNC_ACCUMULATORS {
-                return Err(Violation::Accumulators { tile, at_most: MMA_SYNC_ACCUMULATORS });
+            let at_most = MMA_SYNC_ACCUMULATORS * 32 / s.acc.bits();
+            if tile.m * tile.n > at_most {
+                return Err(Violation::Accumulators { tile, at_most });
             }
             let warps = mma_warps(s, tile);
             if !tile.m.is_multiple_of(16 * warps.0) || !tile.n.is_multiple_of(16 * warps.1) || warps.0 * warps.1 > 8 {

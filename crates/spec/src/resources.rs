@@ -3,6 +3,7 @@
 
 use crate::{Bounded, InstructionId, LoaderId, Mnk, ScaleKind, ScheduleId, SchedulerId, Spec};
 use warpwright_arch::ArchId;
+use warpwright_numeric::Dtype;
 
 /// What a group of warps does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -164,8 +165,8 @@ impl ResourcePlan {
 
     /// The plan of a spec whose tile is known; stages are counted if they are not fixed.
     pub const fn of(s: &Spec, tile: Mnk) -> ResourcePlan {
-        let a = (tile.m * tile.k * s.a.bits() / 8).next_multiple_of(1024);
-        let b = (tile.n * tile.k * s.b.bits() / 8).next_multiple_of(1024);
+        let a = operand_bytes(s, tile.m, tile.k, s.a.bits());
+        let b = operand_bytes(s, tile.n, tile.k, s.b.bits());
         let scales = scale_bytes(s, tile);
         let stage_bytes = a + b + scales;
         let warps = mma_warps(s, tile);
@@ -257,6 +258,12 @@ impl ResourcePlan {
         plan
     }
 
+    /// Elements from one step of K to the next in the shared memory of a SIMT kernel, whose operands lie along M or N: 16 bytes
+    /// of padding let elements of different steps fall on different banks.
+    pub const fn simt_pitch(extent: usize, bits: usize) -> usize {
+        extent + 128 / bits
+    }
+
     const fn place(&mut self, name: &'static str, bytes: usize, align: usize, lifetime: Lifetime, end: usize) -> usize {
         let offset = end.next_multiple_of(align);
         self.buffers = self.buffers.with(Buffer { name, bytes, align, lifetime, offset });
@@ -267,6 +274,15 @@ impl ResourcePlan {
     pub fn buffer(&self, name: &str) -> Option<Buffer> {
         self.buffers.iter().find(|b| b.name == name)
     }
+}
+
+/// Bytes of one operand in a stage.
+const fn operand_bytes(s: &Spec, extent: usize, k: usize, bits: usize) -> usize {
+    let pitch = match s.instruction {
+        InstructionId::SIMT => ResourcePlan::simt_pitch(extent, bits),
+        _ => extent,
+    };
+    (pitch * k * bits / 8).next_multiple_of(1024)
 }
 
 const fn scale_bytes(s: &Spec, tile: Mnk) -> usize {
@@ -281,11 +297,16 @@ const fn scale_bytes(s: &Spec, tile: Mnk) -> usize {
 }
 
 /// Warps along M and N of the role that multiplies: warp tiles of 64 x 64 where there are four or more of them, else
-/// four warps, the longer side cut first, no warp tile below 16 x 16 (one ldmatrix.x4 of each operand).
+/// four warps, the longer side cut first, no warp tile below 16 x 16 (one ldmatrix.x4 of each operand). A thread holds at most
+/// 64 accumulators of 64 bits, and of fused multiply-adds, whose operands take more registers, while there are warps for it.
 pub const fn mma_warps(s: &Spec, tile: Mnk) -> (usize, usize) {
     match s.instruction {
         InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
             let (mut m, mut n) = (halvings(tile.m, 64), halvings(tile.n, 64));
+            let wide = matches!(s.acc, Dtype::F64);
+            if (wide || matches!(s.instruction, InstructionId::SIMT)) && (wide || m * n <= 4) {
+                m = halvings(tile.m, 32);
+            }
             while m * n < 4 {
                 let (wm, wn) = (tile.m / m, tile.n / n);
                 if wm >= wn && wm.is_multiple_of(32) {

@@ -20,6 +20,7 @@ fn accumulators_alone() {
     struct EpilogueParams {
     };
     struct Epilogue {
+        using Result = Accumulator;
         __device__ __forceinline__ explicit Epilogue(const EpilogueParams& p, unsigned batch) {
         }
         static __device__ __forceinline__ bool uses_accumulator(const EpilogueParams& p, unsigned batch) {
@@ -33,7 +34,7 @@ fn accumulators_alone() {
             return l;
         }
         template <int V>
-        __device__ __forceinline__ void visit(Compute (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
+        __device__ __forceinline__ void visit(Result (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
     #pragma unroll
             for (int v = 0; v < V; ++v) {
                 out[v] = acc[v];
@@ -61,6 +62,7 @@ fn axpby_with_bias_and_relu() {
     static_assert(sizeof(EpilogueParams) == 104, "size of EpilogueParams");
     __device__ __forceinline__ float f0_relu(float x) { return x < 0 ? 0 : x; }
     struct Epilogue {
+        using Result = float;
         float s0;
         bool keep0;
         float s1;
@@ -86,7 +88,7 @@ fn axpby_with_bias_and_relu() {
             return l;
         }
         template <int V>
-        __device__ __forceinline__ void visit(Compute (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
+        __device__ __forceinline__ void visit(Result (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
     #pragma unroll
             for (int v = 0; v < V; ++v) {
                 const float x0 = keep0 ? s0 * acc[v] : 0.0f;
@@ -117,6 +119,7 @@ fn scalars_in_memory_drop_the_previous_output() {
     static_assert(__INTADDR__(&((EpilogueParams*)0)->v0) == 48, "offset of v0");
     static_assert(sizeof(EpilogueParams) == 72, "size of EpilogueParams");
     struct Epilogue {
+        using Result = float;
         float s0;
         bool keep0;
         float s1;
@@ -142,7 +145,7 @@ fn scalars_in_memory_drop_the_previous_output() {
             return l;
         }
         template <int V>
-        __device__ __forceinline__ void visit(Compute (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
+        __device__ __forceinline__ void visit(Result (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
     #pragma unroll
             for (int v = 0; v < V; ++v) {
                 const float x0 = keep0 ? acc[v] * s0 : 0.0f;
@@ -178,6 +181,7 @@ fn shared_values_functions_and_conversions() {
         return Vector<T, 1>::encode(values)[0];
     }
     struct Epilogue {
+        using Result = float;
         float s0;
         __device__ __forceinline__ explicit Epilogue(const EpilogueParams& p, unsigned batch) {
             s0 = scalar(p.s0, batch);
@@ -195,7 +199,7 @@ fn shared_values_functions_and_conversions() {
             return l;
         }
         template <int V>
-        __device__ __forceinline__ void visit(Compute (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
+        __device__ __forceinline__ void visit(Result (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
     #pragma unroll
             for (int v = 0; v < V; ++v) {
                 const float x0 = rounded<f16>(static_cast<float>(acc[v]));
@@ -228,6 +232,7 @@ fn integers_stay_exact_until_a_scalar_asks() {
     static_assert(__INTADDR__(&((EpilogueParams*)0)->v1) == 48, "offset of v1");
     static_assert(sizeof(EpilogueParams) == 72, "size of EpilogueParams");
     struct Epilogue {
+        using Result = float;
         float s0;
         __device__ __forceinline__ explicit Epilogue(const EpilogueParams& p, unsigned batch) {
             s0 = scalar(p.s0, batch);
@@ -247,7 +252,7 @@ fn integers_stay_exact_until_a_scalar_asks() {
             return l;
         }
         template <int V>
-        __device__ __forceinline__ void visit(Compute (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
+        __device__ __forceinline__ void visit(Result (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
     #pragma unroll
             for (int v = 0; v < V; ++v) {
                 const float x0 = l.v0[v];

@@ -1,10 +1,13 @@
 //! Constants, and the index functions that belong to no operand.
 
+use super::instruction;
+use super::shared::{Fetch, accumulators, simt_columns, simt_lanes};
 use std::fmt::Write;
-use warpwright_layout::atom::MmaAtom;
 use warpwright_layout::lower::index_function;
-use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, Operand, Swizzle, TiledMma, layout};
-use warpwright_spec::{InstructionId, KernelPlan, ScheduleId};
+use warpwright_layout::smem::Major;
+use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, Swizzle};
+use warpwright_numeric::Dtype;
+use warpwright_spec::{InstructionId, KernelPlan, MajorId, ScheduleId};
 
 /// The tile in the kernel's terms and how warps share it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,8 +44,7 @@ impl Tile {
             warp_group_m: matches!(plan.spec.instruction, InstructionId::WGMMA).then(|| plan.tile.m / groups),
             pingpong,
             slab_columns,
-            // A slab has a vector for every lane.
-            vector: plan.vector().min(SLAB_ROWS * slab_columns / 32),
+            vector: vector(plan, slab_columns),
         }
     }
 
@@ -57,6 +59,44 @@ impl Tile {
 
 /// Rows of accumulators that a warp stages at a time: those of one mma.
 const SLAB_ROWS: usize = 16;
+
+/// Elements of D in one store: as many as its alignment allows, up to eight, if a warp's slab is a whole number of them a
+/// lane. Stores below a word are made one by one.
+fn vector(plan: &KernelPlan, columns: usize) -> usize {
+    let mut vector = plan.vector().min(8);
+    if vector * plan.spec.d.bits() < 32 {
+        vector = 1;
+    }
+    while vector > 1 && !(columns.is_multiple_of(vector) && (SLAB_ROWS * columns).is_multiple_of(32 * vector)) {
+        vector /= 2;
+    }
+    vector
+}
+
+/// Whether a lane's rows of an operand are neighbours (see [`Fetch::BytePairs`]).
+fn byte_pairs(plan: &KernelPlan) -> (bool, bool) {
+    let spec = plan.kernel_spec();
+    let pairs = |major, bits| {
+        spec.instruction == InstructionId::MMA_SYNC
+            && Fetch::of(&spec, if major == MajorId::K { Major::K } else { Major::Mn }, bits) == Fetch::BytePairs
+    };
+    (pairs(plan.major_a, spec.a.bits()), pairs(plan.major_b, spec.b.bits()))
+}
+
+/// The C++ type of a number.
+fn number(element: Dtype) -> &'static str {
+    match element {
+        Dtype::F64 => "double",
+        Dtype::I32 => "int",
+        _ => "float",
+    }
+}
+
+/// Writes the types that accumulators have and epilogues compute in.
+pub(crate) fn numbers(text: &mut String, plan: &KernelPlan) {
+    let compute = if plan.spec.acc == Dtype::F64 { Dtype::F64 } else { Dtype::F32 };
+    let _ = write!(text, "using Accumulator = {};\nusing Compute = {};\n", number(plan.spec.acc), number(compute));
+}
 
 /// Writes `namespace cfg` and the element of D.
 pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LayoutError> {
@@ -83,11 +123,14 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
         plan.cluster.m * plan.cluster.n,
         plan.spec.d.name(),
     );
+    if plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::MMA_SYNC {
+        instruction::write(text, &plan.kernel_spec());
+    }
     Ok(())
 }
 
 /// Writes `namespace idx`: where warps, lanes and vectors are.
-pub(crate) fn indices(text: &mut String, tile: &Tile) -> Result<(), LayoutError> {
+pub(crate) fn indices(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LayoutError> {
     let columns = tile.slab_columns;
     let warps = [tile.warps_m, tile.warps_n];
     // The four warps of a warp group have 16 rows each of every wgmma.
@@ -96,16 +139,23 @@ pub(crate) fn indices(text: &mut String, tile: &Tile) -> Result<(), LayoutError>
         Some(rows) => plain(&[4, tile.warps_m / 4], &[SLAB_ROWS, rows])?,
         None => plain(&warps, &[tile.warp_m(), 0])?,
     };
-    let mma = TiledMma::new(MmaAtom::mma_sync(16, 16, [32, 16, 16, 32])?, &layout!((1, 1, 1)))?;
-    let [row, column] = mma.tv_coordinates(Operand::C)?;
+    let simt = plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::SIMT;
+    let [row, column] = if simt {
+        simt_lanes(simt_columns(tile.warp_n()))?
+    } else {
+        let (first, second) = byte_pairs(plan);
+        accumulators(first, second)?
+    };
+    // Of fused multiply-adds, a lane's values are a block of their own.
+    let arguments: &[&str] = if simt { &["lane"] } else { &["lane", "value"] };
     let vectors = [columns / tile.vector, SLAB_ROWS];
     *text += "namespace idx {\n";
     let functions = [
         index_function("warp_row", &rows.into(), &["warp"])?,
         index_function("warp_column", &plain(&warps, &[0, tile.warp_n()])?.into(), &["warp"])?,
-        index_function("accumulator_row", &row.into(), &["lane", "value"])?,
-        index_function("accumulator_column", &column.into(), &["lane", "value"])?,
-        index_function("slab", &slab(columns)?, &["row", "column"])?,
+        index_function("accumulator_row", &row.into(), arguments)?,
+        index_function("accumulator_column", &column.into(), arguments)?,
+        index_function("slab", &slab(columns, plan.spec.acc.bits())?, &["row", "column"])?,
         index_function("vector_row", &plain(&vectors, &[0, 1])?.into(), &["vector"])?,
         index_function("vector_column", &plain(&vectors, &[tile.vector, 0])?.into(), &["vector"])?,
     ];
@@ -118,8 +168,10 @@ pub(crate) fn indices(text: &mut String, tile: &Tile) -> Result<(), LayoutError>
 
 /// A warp's staged accumulators. Rows are stored by mma fragments, eight rows of two values at a time, and read as vectors of
 /// up to eight: the swizzle moves groups of four values so that neither meets a bank twice when a row has 64 of them.
-fn slab(columns: usize) -> Result<ComposedLayout, LayoutError> {
-    Ok(ComposedLayout::new(Swizzle::new(3, 2, 3)?, plain(&[SLAB_ROWS, columns], &[columns, 1])?))
+fn slab(columns: usize, bits: usize) -> Result<ComposedLayout, LayoutError> {
+    // 16 bytes stay together.
+    let unit = if bits == 64 { 1 } else { 2 };
+    Ok(ComposedLayout::new(Swizzle::new(3, unit, 3)?, plain(&[SLAB_ROWS, columns], &[columns, 1])?))
 }
 
 pub(crate) fn int(x: usize) -> Int {
@@ -156,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_slab_of_64_columns_has_no_bank_conflicts() {
-        let slab = slab(64).unwrap();
+        let slab = slab(64, 32).unwrap();
         // Stores: half a warp at a time, rows lane / 4, columns 2 * (lane % 4).
         for fragment in 0..8 {
             let half: Vec<_> = (0..16).map(|l| slab.eval_at(&[l / 4, 8 * fragment + 2 * (l % 4)])).collect();
@@ -173,8 +225,8 @@ mod tests {
 
     #[test]
     fn a_slab_is_a_permutation() {
-        for columns in [16, 32, 48, 64, 80] {
-            let slab = slab(columns).unwrap();
+        for (columns, bits) in [16, 32, 48, 64, 80].into_iter().flat_map(|c| [(c, 32), (c, 64)]) {
+            let slab = slab(columns, bits).unwrap();
             let rows = (0..16).flat_map(|r| (0..columns as i64).map(move |c| (r, c)));
             let mut seen: Vec<_> = rows.map(|(r, c)| slab.eval_at(&[r, c])).collect();
             seen.sort_unstable();

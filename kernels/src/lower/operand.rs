@@ -1,16 +1,15 @@
 //! The description of one operand: its shared-memory layout, who copies what into it, and what each lane loads from it.
 
 use super::LowerError;
-use super::config::{Tile, indented, int, plain};
+use super::config::{Tile, indented, plain};
 use super::orbits::Orbits;
+use super::shared::{Fetch, byte_pair_steps, shared, simt_columns, simt_lanes};
 use std::fmt::Write;
 use warpwright_layout::atom::{CopyAtom, MmaAtom};
 use warpwright_layout::lower::index_function;
-use warpwright_layout::smem::{Major, atom, widest_swizzle};
-use warpwright_layout::{
-    ComposedLayout, IntTuple, Layout, LayoutError, Operand, TiledCopy, TiledMma, int_tuple, layout,
-};
-use warpwright_spec::{KernelPlan, MajorId};
+use warpwright_layout::smem::{Major, widest_swizzle};
+use warpwright_layout::{ComposedLayout, Layout, LayoutError, Operand, TiledCopy, TiledMma, layout};
+use warpwright_spec::{KernelPlan, LoaderId, MajorId};
 
 /// Which operand of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,13 +34,18 @@ struct Description {
     bits: usize,
     mn: usize,
     k: usize,
+    /// Which mode is contiguous in device memory.
     major: Major,
+    fetch: Fetch,
     shared: ComposedLayout,
-    /// Elements of the contiguous mode that lie in one swizzled row.
-    row: usize,
     offset: usize,
+    stage_bytes: usize,
     width: usize,
     whole: bool,
+    /// Chunks become columns of shared memory.
+    columns: bool,
+    /// Copies go through registers rather than cp.async.
+    registers: bool,
     threads: usize,
     warps: usize,
     side: Side,
@@ -54,15 +58,12 @@ impl Description {
             Side::First => ("OperandA", spec.a, tile.m, plan.major_a, plan.widths.a, plan.whole_a, tile.warps_m, "a"),
             Side::Second => ("OperandB", spec.b, tile.n, plan.major_b, plan.widths.b, plan.whole_b, tile.warps_n, "b"),
         };
-        let (major, contiguous) = match major {
-            MajorId::K => (Major::K, tile.k),
-            MajorId::MN => (Major::Mn, mn),
-        };
+        let buffer = plan.resources.buffer(buffer);
+        let major = if major == MajorId::K { Major::K } else { Major::Mn };
         let bits = dtype.bits();
-        let swizzle = widest_swizzle(contiguous as u32, bits as u32);
-        // The contiguous mode's blocks come last, so that a block is one run of whole rows.
-        let order = if major == Major::K { int_tuple!((1, 2)) } else { int_tuple!((2, 1)) };
-        let shape = IntTuple::flat(&[int(mn), int(tile.k)])?;
+        let fetch = Fetch::of(&spec, major, bits);
+        // A chunk that becomes a column of shared memory is taken apart in registers.
+        let columns = fetch == Fetch::Vectors && major == Major::K;
         Ok(Description {
             name,
             element: dtype.name(),
@@ -70,11 +71,14 @@ impl Description {
             mn,
             k: tile.k,
             major,
-            shared: atom(major, swizzle, bits as u32)?.tile_to_shape(&shape, Some(&order))?,
-            row: swizzle.row_bytes() as usize * 8 / bits,
-            offset: plan.resources.buffer(buffer).map_or(0, |b| b.offset),
-            width,
+            fetch,
+            shared: shared(fetch, major, bits, mn, tile.k)?,
+            offset: buffer.map_or(0, |b| b.offset),
+            stage_bytes: buffer.map_or(0, |b| b.bytes / plan.resources.stages.max(1)),
+            width: width.clamp(bits / 8, 16),
             whole,
+            columns,
+            registers: columns || spec.loader == LoaderId::GLOBAL_TO_REGISTER,
             threads: tile.threads,
             warps,
             side,
@@ -86,14 +90,17 @@ impl Description {
     }
 
     fn write(&self, text: &mut String) -> Result<(), LayoutError> {
-        let contiguous = self.major == Major::Mn;
-        let stage_bytes = (self.mn * self.k * self.bits / 8).next_multiple_of(1024);
         let _ = write!(
             text,
             "struct {} {{\n    using Element = {};\n    static constexpr unsigned tile_k = {};\n    \
-             static constexpr bool mn_contiguous = {contiguous};\n    \
-             static constexpr unsigned stage_bytes = {stage_bytes}, shared = {};\n",
-            self.name, self.element, self.k, self.offset
+             static constexpr bool mn_contiguous = {};\n    \
+             static constexpr unsigned stage_bytes = {}, shared = {};\n",
+            self.name,
+            self.element,
+            self.k,
+            self.major == Major::Mn,
+            self.stage_bytes,
+            self.offset,
         );
         indented(text, 1, &index_function("offset", &self.shared, &["mn", "k"])?.to_string());
         self.copy(text)?;
@@ -108,12 +115,18 @@ impl Description {
         let direct = self.width < 4;
         let chunk = if direct { 128 } else { 8 * self.width } / self.bits;
         let (contiguous, rows) = if self.major == Major::K { (self.k, self.mn) } else { (self.mn, self.k) };
-        let chunks = self.row / chunk;
+        let row = match self.fetch {
+            // A warp takes 32 bytes of K of each row, whose elements fall on different banks.
+            Fetch::Vectors if self.columns => 256 / self.bits,
+            Fetch::Vectors if contiguous <= self.threads * chunk => contiguous,
+            _ => widest_swizzle(contiguous as u32, self.bits as u32).row_bytes() as usize * 8 / self.bits,
+        };
+        let chunks = row / chunk;
         let mut rows_a_pass = 1;
         while rows.is_multiple_of(2 * rows_a_pass) && 2 * rows_a_pass * chunks <= self.threads {
             rows_a_pass *= 2;
         }
-        let atom = if direct { CopyAtom::universal(128)? } else { CopyAtom::cp_async(self.width as u32)? };
+        let atom = CopyAtom::universal((chunk * self.bits) as u32)?;
         let (threads, values) = match self.major {
             Major::K => (plain(&[rows_a_pass, chunks], &[chunks, 1])?, plain(&[1, chunk], &[0, 1])?),
             Major::Mn => (plain(&[chunks, rows_a_pass], &[1, chunks])?, plain(&[chunk, 1], &[1, 0])?),
@@ -122,9 +135,9 @@ impl Description {
         let [mn, k] = pass.src_coordinates()?;
         let (first_mn, first_k) = (mn.mode(0), k.mode(0));
         // The tile is the pass repeated: down the rows, then along them.
-        let passes = [rows / rows_a_pass, contiguous / self.row];
+        let passes = [rows / rows_a_pass, contiguous / row];
         let down = plain(&passes, &[rows_a_pass, 0])?;
-        let along = plain(&passes, &[0, self.row])?;
+        let along = plain(&passes, &[0, row])?;
         let (step_mn, step_k) = if self.major == Major::K { (down, along) } else { (along, down) };
         let count = passes[0] * passes[1];
         let orbits = Orbits::new(count, pass.threads() as usize, |pass, thread| {
@@ -133,10 +146,12 @@ impl Description {
         });
         let _ = write!(
             text,
-            "    struct Copy {{\n        static constexpr bool direct = {direct}, whole = {};\n        \
-             static constexpr unsigned chunk = {chunk}, count = {count}, threads = {}, bases = {};\n",
+            "    struct Copy {{\n        static constexpr bool direct = {direct}, whole = {}, registers = {};\n        \
+             static constexpr unsigned chunk = {chunk}, count = {count}, threads = {}, apart = {}, bases = {};\n",
             self.whole && !direct,
+            self.registers,
             pass.threads(),
+            if self.columns { self.at(0, 1) } else { 1 },
             orbits.representatives.len()
         );
         for (name, layout, argument) in [
@@ -154,39 +169,88 @@ impl Description {
         Ok(())
     }
 
-    /// Shared memory to registers: ldmatrix.x4, each a 16 x 16 block of the warp's rows and a K block.
+    /// Shared memory to registers: accesses of a warp to its rows and a K block.
     fn load(&self, text: &mut String) -> Result<(), LayoutError> {
-        let (rows, blocks) = (self.mn / self.warps, self.k / 16);
-        let mma = TiledMma::new(MmaAtom::mma_sync(16, 16, [32, 16, 16, 32])?, &layout!((1, 1, 1)))?
-            .with_permutation(1, &layout!((8, 2):(1, 8)))?;
-        let side = if self.side == Side::First { Operand::A } else { Operand::B };
-        let copy = TiledCopy::for_mma(CopyAtom::ldmatrix(4, self.major == Major::Mn)?, 16, &mma, side)?;
-        let [mn, k] = copy.src_coordinates()?;
-        let (mn, k): (Layout, Layout) = (mn.mode(0), k.mode(0));
-        let count = rows / 16;
-        let orbits = Orbits::new(count * blocks, 32 * self.warps, |access, thread| {
-            let (fragment, block) = ((access / blocks) as i64, (access % blocks) as i64);
-            let (warp, lane) = ((thread / 32) as i64, (thread % 32) as i64);
-            self.at(warp * rows as i64 + mn.eval(lane) + 16 * fragment, k.eval(lane) + 16 * block)
+        let rows = self.mn / self.warps;
+        let Access { mn, k, parts, span, step } = self.access(rows)?;
+        let (count, blocks) = (rows / span, self.k / step);
+        let place = |access: usize| {
+            let (x, y) = parts[access / blocks % parts.len()];
+            (access / blocks / parts.len() * span + x, access % blocks * step + y)
+        };
+        let orbits = Orbits::new(count * parts.len() * blocks, 32 * self.warps, |access, thread| {
+            let (warp, lane) = (thread / 32, (thread % 32) as i64);
+            let (x, y) = place(access);
+            self.at(mn.eval(lane) + (warp * rows + x) as i64, k.eval(lane) + y as i64)
         });
         let _ = write!(
             text,
-            "    struct Load {{\n        static constexpr int count = {count}, bases = {};\n",
+            "    struct Load {{\n        static constexpr bool matrices = {}, transposed = {}, byte_pairs = {};\n        \
+             static constexpr int count = {count}, parts = {}, bases = {};\n",
+            matches!(self.fetch, Fetch::Rows | Fetch::Columns | Fetch::BytePairs),
+            matches!(self.fetch, Fetch::Columns | Fetch::BytePairs),
+            self.fetch == Fetch::BytePairs,
+            parts.len(),
             orbits.representatives.len()
         );
         indented(text, 2, &index_function("mn", &mn.into(), &["lane"])?.to_string());
         indented(text, 2, &index_function("k", &k.into(), &["lane"])?.to_string());
-        let first = |f: fn(usize, usize) -> usize| {
-            orbits.representatives.iter().map(|&a| 16 * f(a, blocks)).collect::<Vec<_>>()
-        };
-        table(text, "unsigned", "representative_mn", &["base"], &first(|a, blocks| a / blocks));
-        table(text, "unsigned", "representative_k", &["base"], &first(|a, blocks| a % blocks));
-        let arguments = ["fragment", "block"];
+        let places: Vec<_> = orbits.representatives.iter().map(|&a| place(a)).collect();
+        table(text, "unsigned", "representative_mn", &["base"], &places.iter().map(|p| p.0).collect::<Vec<_>>());
+        table(text, "unsigned", "representative_k", &["base"], &places.iter().map(|p| p.1).collect::<Vec<_>>());
+        let arguments = ["access", "block"];
         matrix(text, "unsigned", "base", &arguments, blocks, &orbits.base);
         matrix(text, "int", "delta", &arguments, blocks, &orbits.delta);
         *text += "    };\n";
         Ok(())
     }
+
+    /// The accesses of one warp to `rows` rows.
+    fn access(&self, rows: usize) -> Result<Access, LayoutError> {
+        let first = self.side == Side::First;
+        let step = 256 / self.bits;
+        let one = vec![(0, 0)];
+        Ok(match self.fetch {
+            Fetch::Rows | Fetch::Columns => {
+                let bits = self.bits as u32;
+                let mma = MmaAtom::mma_sync(16, step as i64, [32, bits, bits, 32])?;
+                let mma = TiledMma::new(mma, &layout!((1, 1, 1)))?.with_permutation(1, &layout!((8, 2):(1, 8)))?;
+                let side = if first { Operand::A } else { Operand::B };
+                let matrices = CopyAtom::ldmatrix(4, self.fetch == Fetch::Columns)?;
+                let [mn, k] = TiledCopy::for_mma(matrices, bits, &mma, side)?.src_coordinates()?;
+                Access { mn: mn.mode(0), k: k.mode(0), parts: one, span: 16, step }
+            }
+            Fetch::BytePairs => Access { mn: plain(&[32], &[0])?, k: byte_pair_steps(), parts: one, span: 16, step },
+            // Lane 4 g + t: row g, step t. A's words go down before they go along K, B's along K before they go down.
+            Fetch::Elements => {
+                let (mn, k) = (plain(&[4, 8], &[0, 1])?, plain(&[4, 8], &[1, 0])?);
+                let parts = match (self.bits, first) {
+                    (64, _) => vec![(0, 0), (8, 0)],
+                    (_, true) => vec![(0, 0), (8, 0), (0, 4), (8, 4)],
+                    (_, false) => vec![(0, 0), (0, 4), (8, 0), (8, 4)],
+                };
+                Access { mn, k, parts, span: 16, step }
+            }
+            Fetch::Vectors => {
+                let columns = simt_columns(rows);
+                let [row, column] = simt_lanes(columns)?;
+                let (mn, span) = if first { (row, 16) } else { (column, 8 * columns) };
+                Access { mn, k: plain(&[32], &[0])?, parts: one, span, step: 1 }
+            }
+        })
+    }
+}
+
+/// How the lanes of a warp reach into a block of `span` rows and `step` steps of K.
+struct Access {
+    /// Lane → row.
+    mn: Layout,
+    /// Lane → step of K.
+    k: Layout,
+    /// Rows and steps from a block's beginning, one an access.
+    parts: Vec<(usize, usize)>,
+    span: usize,
+    step: usize,
 }
 
 /// A function that looks a number up.
