@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use warpwright_arch::{ArchId, Target};
-use warpwright_epilogue::{Fusion, IntoExpr, acc, column, epilogue_fn, previous, relu, row, source};
+use warpwright_epilogue::{acc, column, epilogue_fn, previous, relu, row, source};
 use warpwright_kernels::lower::{self, LowerError};
 use warpwright_numeric::{Dtype, bf16};
 use warpwright_runtime::nvrtc;

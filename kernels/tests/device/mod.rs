@@ -96,7 +96,7 @@ pub fn families() -> Vec<Case> {
     vec![
         tf32,
         Case { majors: (mn, mn), tile: tile(64, 64, 32), ..tf32 },
-        Case { majors: (mn, k), widths: width(4, 4), whole: false, transposed: true, ..tf32 },
+        Case { majors: (mn, k), tile: tile(64, 128, 16), widths: width(4, 4), whole: false, transposed: true, ..tf32 },
         Case { tile: tile(128, 256, 16), d: Tf32, ..tf32 },
         s8,
         Case { majors: (mn, mn), b: Some(U8), d: I8, ..s8 },
