@@ -6,19 +6,54 @@ use anyhow::{Context, Result};
 /// Release binaries of the bundle: package and binary.
 const BINARIES: &[(&str, &str)] = &[("warpwright-tests", "gpu-suite"), ("warpwright-cli", "warpwright")];
 
-/// What runs there: right first, then the sanitizers on small cases, then times.
+/// What runs there: right first, then the sanitizers on small cases, then times; or, with `profile`, times against cuBLASLt.
 const SCRIPT: &str = r#"#!/usr/bin/env bash
-# Usage: run.sh [FOR_RESULTS], or run.sh micro [FOR_RESULTS] for the emulator's micro-kernels alone. NVRTC is found through WARPWRIGHT_NVRTC_DIR, the loader's path or CUDA's usual folders.
+# Usage: run.sh [FOR_RESULTS]           everything but races
+#        run.sh profile [FOR_RESULTS]   races against cuBLASLt, after a check that its known times are reproduced
+# NVRTC is found through WARPWRIGHT_NVRTC_DIR, the loader's path or CUDA's usual folders; so is cuBLASLt through
+# WARPWRIGHT_CUBLASLT_DIR, CUDA's usual folders and the packages of the Python environment.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-micro=
-[ "${1:-}" = micro ] && { micro=1; shift; }
+mode=all
+[ "${1:-}" = profile ] && { mode=profile; shift; }
 out=${1:-$here}
+mkdir -p "$out"
 if [ -z "${WARPWRIGHT_NVRTC_DIR:-}" ]; then
     found=$(ls -d /usr/local/cuda*/targets/*/lib/libnvrtc.so.1[23] 2>/dev/null | tail -n 1)
     [ -n "$found" ] && export WARPWRIGHT_NVRTC_DIR=$(dirname "$found")
 fi
-[ -n "$micro" ] && exec "$here/gpu-suite" micro --out "$out"
+
+# Folders with a cuBLASLt, each once: more than one version may be installed.
+cublaslt_folders() {
+    [ -n "${WARPWRIGHT_CUBLASLT_DIR:-}" ] && { echo "$WARPWRIGHT_CUBLASLT_DIR"; return; }
+    {
+        ls /usr/local/cuda*/targets/*/lib/libcublasLt.so.1[23] /usr/local/cuda*/lib64/libcublasLt.so.1[23]
+        packages=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+        ls "$packages"/nvidia/*/lib/libcublasLt.so.1[23]
+        ls /opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib/libcublasLt.so.1[23]
+        ls /usr/lib/*-linux-gnu/libcublasLt.so.1[23]
+    } 2>/dev/null | xargs -r -n 1 realpath | xargs -r -n 1 dirname | awk '!seen[$0]++'
+}
+
+profile() {
+    mapfile -t folders < <(cublaslt_folders)
+    echo "cuBLASLt in: ${folders[*]:-nowhere that is known}"
+    for folder in "${folders[@]}"; do
+        export WARPWRIGHT_CUBLASLT_DIR=$folder
+        timeout 40 "$here/warpwright" profile --device cuda:0 --check-baseline >"$out/baseline.txt" 2>&1 && break
+        echo "not by the one in $folder:"
+        cat "$out/baseline.txt"
+    done
+    # Ten shapes first; then each type with each size: the plan's choice, the six that the model likes best, and cuBLASLt.
+    timeout 75 "$here/warpwright" profile --device cuda:0 --check-baseline --summary --top 6 --rounds 9 \
+        --type bf16,f16,i8,tf32,f64,f32 --shape 4096x4096x4096,8192x8192x8192 \
+        --csv "$out/profile.csv" --html "$out/profile.html"
+}
+
+if [ "$mode" = profile ]; then
+    profile
+    exit
+fi
 "$here/gpu-suite" --cases "$here/cases" --out "$out" || status=1
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 for tool in memcheck racecheck; do
@@ -47,6 +82,6 @@ pub fn run() -> Result<()> {
     let script = bundle.join("run.sh");
     std::fs::write(&script, SCRIPT).context("write run.sh")?;
     run_command(command("chmod", &format!("+x {}", script.display())))?;
-    println!("bundle: {} (run.sh there tests, checks and times)", bundle.display());
+    println!("bundle: {} (run.sh there tests, checks and times; run.sh profile races)", bundle.display());
     Ok(())
 }

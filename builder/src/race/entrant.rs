@@ -13,12 +13,13 @@ pub struct RaceEntrant {
     label: String,
     spec: Spec,
     walk: Option<(RasterOrder, usize)>,
+    splits: Option<usize>,
 }
 
 impl RaceEntrant {
     /// A kernel of a spec. Without a label it goes by its plan's name.
     pub fn new(label: impl Into<String>, spec: &Spec) -> RaceEntrant {
-        RaceEntrant { label: label.into(), spec: *spec, walk: None }
+        RaceEntrant { label: label.into(), spec: *spec, walk: None, splits: None }
     }
 
     /// A kernel from values.
@@ -37,6 +38,12 @@ impl RaceEntrant {
     /// The same kernel with its tiles walked in this order: `swizzle` tiles side by side, rounded up to a power of two.
     pub fn rasterized(mut self, raster: RasterOrder, swizzle: usize) -> RaceEntrant {
         self.walk = Some((raster, swizzle));
+        self
+    }
+
+    /// The same kernel with K cut into as many parts, as [`Kernel::splits`](crate::Kernel::splits) does.
+    pub fn splits(mut self, parts: usize) -> RaceEntrant {
+        self.splits = Some(parts);
         self
     }
 
@@ -81,9 +88,12 @@ impl RaceEntrant {
             order_d: self.spec.order_d.or(Some(problem.order_d)),
             ..self.spec
         };
-        let gemm = AnyGemm::from_spec(&spec, device)?;
-        Ok(match self.walk {
-            Some((raster, swizzle)) => gemm.rasterized(raster, swizzle),
+        let mut gemm = AnyGemm::from_spec(&spec, device)?;
+        if let Some((raster, swizzle)) = self.walk {
+            gemm = gemm.rasterized(raster, swizzle);
+        }
+        Ok(match self.splits {
+            Some(parts) => gemm.splits(parts),
             None => gemm,
         })
     }

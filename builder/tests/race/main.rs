@@ -138,23 +138,26 @@ fn every_element_order_and_batch_races_on_the_host() {
 type Sized<T, W> = Composed<Sm80, bf16, f32, Operands, Plan<T, Auto, Multistage, U3, W>>;
 
 #[test]
-fn kernels_by_type_and_every_walk_race() {
+fn kernels_by_type_walks_and_splits_race() {
     let mut entrants =
         RaceEntrant::of_types::<(Sized<Tile<64, 64, 32>, Persistent>, Sized<Tile<32, 64, 32>, SingleTile>)>();
     entrants.push(entrants[0].clone().rasterized(RasterOrder::AlongM, 3));
+    let open = desc(Dtype::Bf16, (64, 64, 32));
+    entrants.push(RaceEntrant::from_desc("two parts", &open).unwrap().splits(2));
     let problem = RaceProblem::new(SMALL, Dtype::Bf16);
     let table = race(&Device::host(), &problem, &entrants, &rules()).unwrap();
-    assert_eq!((table.rows.len(), table.refused.len()), (3, 0), "{table}");
+    assert_eq!((table.rows.len(), table.refused.len()), (4, 0), "{table}");
     let plans: Vec<_> = table
         .rows
         .iter()
         .map(|row| match &row.runner {
-            RaceRunner::Kernel(plan) => (plan.spec.scheduler, plan.swizzle),
+            RaceRunner::Kernel(plan) => (plan.spec.scheduler, plan.swizzle, plan.splits),
             RaceRunner::Library(_) => panic!("{table}"),
         })
         .collect();
     assert!(plans.iter().any(|plan| plan.0 == SchedulerId::SINGLE_TILE));
     assert!(plans.iter().any(|plan| plan.1 == 4), "3 side by side are rounded up: {plans:?}");
+    assert!(plans.iter().any(|plan| (plan.0, plan.2) == (SchedulerId::SPLIT_K, 2)), "{plans:?}");
 }
 
 #[test]

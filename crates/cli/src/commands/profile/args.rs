@@ -74,6 +74,9 @@ pub struct CandidatesArgs {
     /// Tile schedulers, separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub scheduler: Vec<String>,
+    /// Parts that K is cut into, separated by commas; 1 keeps a plan from splitting
+    #[arg(long, value_name = "N", value_delimiter = ',', allow_hyphen_values = true)]
+    pub splits: Vec<String>,
     /// Every tile and schedule that has a plan, as far as they are not named
     #[arg(long)]
     pub all: bool,

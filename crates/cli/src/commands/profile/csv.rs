@@ -3,7 +3,7 @@
 use super::report::{Race, Refused, Report, Row};
 
 const HEAD: &str = "device,suite,name,m,n,k,batch,type_a,type_b,type_d,order_a,order_b,order_d,fast_accumulation,rounds,\
-flush_bytes,seed,rank,label,kernel,schedule,scheduler,tile_m,tile_n,tile_k,stages,algorithm,median_us,least_us,greatest_us,\
+flush_bytes,seed,rank,label,kernel,schedule,scheduler,tile_m,tile_n,tile_k,stages,splits,algorithm,median_us,least_us,greatest_us,\
 tflops,ratio,predicted_us,refused";
 
 /// The table, with a line for everyone who ran and everyone who did not.
@@ -34,7 +34,7 @@ fn ran(row: &Row) -> Vec<String> {
     let mut fields = vec![row.rank.to_string(), row.label.clone(), row.kernel.clone().unwrap_or_default()];
     fields.extend([row.schedule, row.scheduler].map(|name| name.unwrap_or_default().to_owned()));
     fields.extend((0..3).map(|i| row.tile.map_or(String::new(), |tile| tile[i].to_string())));
-    fields.extend([row.stages, row.algorithm].map(|n| n.map_or(String::new(), |n| n.to_string())));
+    fields.extend([row.stages, row.splits, row.algorithm].map(|n| n.map_or(String::new(), |n| n.to_string())));
     fields.extend([row.median_us, row.least_us, row.greatest_us, row.tflops].map(|x| format!("{x:.4}")));
     fields.extend([row.ratio, row.predicted_us].map(|x| x.map_or(String::new(), |x| format!("{x:.4}"))));
     fields.push(String::new());
@@ -43,7 +43,7 @@ fn ran(row: &Row) -> Vec<String> {
 
 fn refused(who: &Refused) -> Vec<String> {
     let mut fields = vec![String::new(), who.label.clone()];
-    fields.extend((0..14).map(|_| String::new()));
+    fields.extend((0..15).map(|_| String::new()));
     fields.push(who.reason.clone());
     fields
 }
@@ -67,8 +67,8 @@ mod tests {
     #[test]
     fn every_line_has_a_field_for_every_head() {
         let count = HEAD.split(',').count();
-        assert_eq!(problem_fields() + 17, count);
-        assert_eq!(refused(&Refused { label: "x".into(), reason: "a, b".into(), wrong: false }).len(), 17);
+        assert_eq!(problem_fields() + 18, count);
+        assert_eq!(refused(&Refused { label: "x".into(), reason: "a, b".into(), wrong: false }).len(), 18);
     }
 
     fn problem_fields() -> usize {

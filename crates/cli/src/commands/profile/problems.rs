@@ -73,6 +73,7 @@ pub struct Candidates {
     schedules: Vec<ScheduleId>,
     stages: Vec<usize>,
     schedulers: Vec<SchedulerId>,
+    splits: Vec<usize>,
     /// How many of what is not named.
     more: usize,
 }
@@ -97,6 +98,7 @@ impl Candidates {
             schedules: each(&args.schedule, schedule)?,
             stages: args.stages.iter().map(|text| count("stages", text, 1)).collect::<Result<_, _>>()?,
             schedulers: each(&args.scheduler, scheduler)?,
+            splits: args.splits.iter().map(|text| count("splits", text, 1)).collect::<Result<_, _>>()?,
             more: match (&args.top, args.all) {
                 (Some(text), _) => count("top", text, 1)?,
                 (None, true) => usize::MAX,
@@ -113,31 +115,60 @@ impl Candidates {
         let mut base = kernel.desc(info, a, b, &Node::LoadAcc);
         base.order_d = Some(problem.order_d);
         let mut entered = Entered { entrants: Vec::new(), illegal: Vec::new(), is_named: false };
+        let base = Combination { desc: base, splits: None };
         entered.add("auto".into(), &base);
         let named = self.combinations(&base);
         entered.is_named = !named.is_empty();
-        for desc in &named {
-            entered.add(label(desc), desc);
+        for combination in &named {
+            entered.add(combination.label(), combination);
         }
         if self.more > 0 {
-            let bases = if named.is_empty() { vec![base] } else { named };
-            for desc in bases.iter().flat_map(|base| race_space(base, info, problem).into_iter().take(self.more)) {
-                entered.add(label(&desc), &desc);
+            for base in if named.is_empty() { vec![base] } else { named } {
+                for desc in race_space(&base.desc, info, problem).into_iter().take(self.more) {
+                    let combination = Combination { desc, ..base };
+                    entered.add(combination.label(), &combination);
+                }
             }
         }
         entered
     }
 
     /// Every combination of what is named; none if nothing is.
-    fn combinations(&self, base: &GemmDesc) -> Vec<GemmDesc> {
+    fn combinations(&self, base: &Combination) -> Vec<Combination> {
         let mut found = vec![*base];
-        found = varied(&found, &self.tiles, |desc, tile| desc.tile = Some(tile));
-        found = varied(&found, &self.clusters, |desc, cluster| desc.cluster = Some(cluster));
-        found = varied(&found, &self.schedules, |desc, schedule| desc.schedule = schedule);
-        found = varied(&found, &self.stages, |desc, stages| desc.stages = Some(stages));
-        found = varied(&found, &self.schedulers, |desc, scheduler| desc.scheduler = scheduler);
-        found.retain(|desc| desc != base);
+        found = varied(&found, &self.tiles, |to, tile| to.desc.tile = Some(tile));
+        found = varied(&found, &self.clusters, |to, cluster| to.desc.cluster = Some(cluster));
+        found = varied(&found, &self.schedules, |to, schedule| to.desc.schedule = schedule);
+        found = varied(&found, &self.stages, |to, stages| to.desc.stages = Some(stages));
+        found = varied(&found, &self.schedulers, |to, scheduler| to.desc.scheduler = scheduler);
+        found = varied(&found, &self.splits, |to, splits| to.splits = Some(splits));
+        found.retain(|combination| combination != base);
         found
+    }
+}
+
+/// A kernel as far as it is named.
+#[derive(Clone, Copy, PartialEq)]
+struct Combination {
+    desc: GemmDesc,
+    splits: Option<usize>,
+}
+
+impl Combination {
+    fn label(&self) -> String {
+        let desc = &self.desc;
+        let mut parts = Vec::new();
+        if !matches!(desc.schedule, ScheduleId::AUTO) {
+            parts.push(desc.schedule.name().to_owned());
+        }
+        parts.extend(desc.tile.map(|tile| tile.to_string()));
+        parts.extend(desc.cluster.map(|cluster| format!("cluster {}x{}", cluster.m, cluster.n)));
+        parts.extend(desc.stages.map(|stages| format!("{stages} stages")));
+        if !matches!(desc.scheduler, SchedulerId::AUTO) {
+            parts.push(desc.scheduler.name().to_owned());
+        }
+        parts.extend(self.splits.map(|splits| format!("{splits} splits")));
+        if parts.is_empty() { "auto".into() } else { parts.join(" ") }
     }
 }
 
@@ -149,9 +180,10 @@ impl Entered {
         self.illegal.last().filter(|_| nobody).map(|(_, rule)| *rule)
     }
 
-    fn add(&mut self, label: String, desc: &GemmDesc) {
+    fn add(&mut self, label: String, Combination { desc, splits }: &Combination) {
         match RaceEntrant::from_desc(label.clone(), desc) {
             Ok(entrant) => {
+                let entrant = splits.iter().fold(entrant, |entrant, &parts| entrant.splits(parts));
                 if self.entrants.iter().all(|known| known.label() != label) {
                     self.entrants.push(entrant);
                 }
@@ -169,32 +201,18 @@ fn each<T>(
     Ok(read.into_iter().flatten().collect())
 }
 
-fn varied<T: Copy>(descs: &[GemmDesc], values: &[T], set: impl Fn(&mut GemmDesc, T)) -> Vec<GemmDesc> {
+/// Each with each value; without values, as they are.
+fn varied<T: Copy>(from: &[Combination], values: &[T], set: impl Fn(&mut Combination, T)) -> Vec<Combination> {
     if values.is_empty() {
-        return descs.to_vec();
+        return from.to_vec();
     }
-    let with = |desc: &GemmDesc, value: T| {
-        let mut desc = *desc;
-        set(&mut desc, value);
-        desc
+    let with = |from: &Combination, value: T| {
+        let mut to = *from;
+        set(&mut to, value);
+        to
     };
     let with = &with;
-    descs.iter().flat_map(|desc| values.iter().map(move |&value| with(desc, value))).collect()
-}
-
-/// What is named of a kernel.
-fn label(desc: &GemmDesc) -> String {
-    let mut parts = Vec::new();
-    if !matches!(desc.schedule, ScheduleId::AUTO) {
-        parts.push(desc.schedule.name().to_owned());
-    }
-    parts.extend(desc.tile.map(|tile| tile.to_string()));
-    parts.extend(desc.cluster.map(|cluster| format!("cluster {}x{}", cluster.m, cluster.n)));
-    parts.extend(desc.stages.map(|stages| format!("{stages} stages")));
-    if !matches!(desc.scheduler, SchedulerId::AUTO) {
-        parts.push(desc.scheduler.name().to_owned());
-    }
-    if parts.is_empty() { "auto".into() } else { parts.join(" ") }
+    from.iter().flat_map(|from| values.iter().map(move |&value| with(from, value))).collect()
 }
 
 #[cfg(test)]
@@ -209,6 +227,7 @@ mod tests {
             schedules: Vec::new(),
             stages: Vec::new(),
             schedulers: Vec::new(),
+            splits: Vec::new(),
             more: 0,
         }
     }
@@ -231,6 +250,8 @@ mod tests {
             ["auto", "128x128x32 2 stages", "128x128x32 3 stages", "64x64x64 2 stages", "64x64x64 3 stages"]
         );
         assert_eq!(labels(&candidates(), &DeviceInfo::a100(), Dtype::F16), ["auto"]);
+        let split = Candidates { splits: vec![1, 4], ..candidates() };
+        assert_eq!(labels(&split, &DeviceInfo::a100(), Dtype::F16), ["auto", "1 splits", "4 splits"]);
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Row {
     /// In the kernel's terms.
     pub tile: Option<[usize; 3]>,
     pub stages: Option<usize>,
+    /// Parts of K that different blocks compute.
+    pub splits: Option<usize>,
     /// Of cuBLASLt, by its heuristics' liking.
     pub algorithm: Option<usize>,
     pub median_us: f64,
@@ -171,6 +173,7 @@ impl Row {
             scheduler: plan.map(|plan| plan.spec.scheduler.name()),
             tile: plan.map(|plan| [plan.tile.m, plan.tile.n, plan.tile.k]),
             stages: plan.map(|plan| plan.resources.stages),
+            splits: plan.map(|plan| plan.splits),
             algorithm,
             median_us: row.median() * 1e6,
             least_us: row.least() * 1e6,
