@@ -62,17 +62,23 @@ pub enum RaceError {
         /// The entrant.
         entrant: String,
         /// Why.
-        reason: RaceRefusalReason,
+        reason: Box<RaceRefusalReason>,
     },
     /// cuBLASLt, where it alone is timed.
     #[error(transparent)]
-    Library(#[from] RaceRefusalReason),
+    Library(Box<RaceRefusalReason>),
     /// An operand could not be made.
     #[error(transparent)]
     Tensor(#[from] TensorError),
     /// The stream refused.
     #[error(transparent)]
     Stream(#[from] StreamError),
+}
+
+impl RaceError {
+    pub(super) fn failed(entrant: &str, reason: RaceRefusalReason) -> RaceError {
+        RaceError::Failed { entrant: entrant.to_owned(), reason: Box::new(reason) }
+    }
 }
 
 /// Why an entrant does not start.

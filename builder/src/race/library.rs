@@ -77,5 +77,6 @@ impl Contestant {
 /// [`RaceError`]: [`RaceError::Library`] where there is no cuBLASLt, or none for this problem.
 pub fn time_library(device: &Device, problem: &RaceProblem, rules: &RaceRules<'_>) -> Result<RaceLibrary, RaceError> {
     let mut track = RaceTrack::new(device, problem, rules)?;
-    Ok(Contestant::qualify(&mut track, rules)?.times)
+    let contestant = Contestant::qualify(&mut track, rules).map_err(|reason| RaceError::Library(Box::new(reason)))?;
+    Ok(contestant.times)
 }

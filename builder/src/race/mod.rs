@@ -51,8 +51,8 @@ use warpwright_spec::KernelPlan;
 
 /// Who runs.
 enum Lane {
-    Kernel(AnyGemm),
-    Library(library::Contestant),
+    Kernel(Box<AnyGemm>),
+    Library(Box<library::Contestant>),
 }
 
 /// Races entrants, and cuBLASLt if the rules ask for it, on one product.
@@ -85,7 +85,7 @@ pub fn race(
         for (i, lane) in order(started.len(), rules.seed ^ round as u64).into_iter().enumerate() {
             let (row, lane) = &mut started[lane];
             let timed = track.timed(lane);
-            row.seconds.push(timed.map_err(|reason| RaceError::Failed { entrant: row.label.clone(), reason })?);
+            row.seconds.push(timed.map_err(|reason| RaceError::failed(&row.label, reason))?);
             rules.watch(round * (total / rules.rounds) + i + 1, total);
         }
     }
@@ -119,7 +119,7 @@ fn start(
                 let label = if entrant.label().is_empty() { plan.name() } else { entrant.label().to_owned() };
                 let predicted = track.predicted(&plan);
                 let row = RaceRow { label, runner: RaceRunner::Kernel(Box::new(plan)), seconds: Vec::new(), predicted };
-                started.push((row, Lane::Kernel(gemm)));
+                started.push((row, Lane::Kernel(Box::new(gemm))));
             }
             Err(reason) => table.refused.push(RaceRefusal { label: entrant.describe(), reason }),
         }
@@ -131,14 +131,14 @@ fn start(
             Ok(contestant) => {
                 let runner = RaceRunner::Library(contestant.times.clone());
                 let row = RaceRow { label, runner, seconds: Vec::new(), predicted: None };
-                started.push((row, Lane::Library(contestant)));
+                started.push((row, Lane::Library(Box::new(contestant))));
             }
         }
     }
     for _ in 0..rules.warmups {
         for (row, lane) in &started {
             let timed = track.timed(lane);
-            timed.map_err(|reason| RaceError::Failed { entrant: row.label.clone(), reason })?;
+            timed.map_err(|reason| RaceError::failed(&row.label, reason))?;
         }
     }
     Ok(started)

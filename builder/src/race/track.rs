@@ -109,7 +109,7 @@ impl RaceTrack {
     /// [`RaceError`].
     pub fn time(&mut self, gemm: &AnyGemm) -> Result<f64, RaceError> {
         self.timed_by(|a, b, d, stream| Ok(gemm.run_raw(stream, a, b, d, CallArgs::default())?))
-            .map_err(|reason| RaceError::Failed { entrant: format!("a kernel of {}", gemm.spec().arch), reason })
+            .map_err(|reason| RaceError::failed(&format!("a kernel of {}", gemm.spec().arch), reason))
     }
 
     pub(super) fn stream(&self) -> &Stream {

@@ -34,7 +34,7 @@ fn entrant(label: &str, tile: (usize, usize, usize)) -> RaceEntrant {
 
 /// Seconds by the rows of the tile: the median of 32 rows is 3, that of 64 rows 2.
 fn by_tile(name: &str, run: usize) -> Option<f64> {
-    let outlier = run % 5 == 0;
+    let outlier = run.is_multiple_of(5);
     match name {
         _ if name.contains("_32x64x32_") => Some(if outlier { 50.0 } else { 3.0 }),
         _ if name.contains("_64x64x32_") => Some(if outlier { 0.5 } else { 2.0 }),

@@ -71,6 +71,15 @@ mod tests {
         assert_eq!(refused(&Refused { label: "x".into(), reason: "a, b".into(), wrong: false }).len(), 18);
     }
 
+    #[test]
+    fn rows_and_refusals_are_lines() {
+        let text = text(&crate::commands::profile::report::sample::report());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 1 + 3 + 1 + 2 + 1);
+        assert!(lines[1].contains(",1,cuBLASLt,,,,,,,,,2,160.0000,"), "{}", lines[1]);
+        assert!(lines[4].ends_with(",D is wrong"), "{}", lines[4]);
+    }
+
     fn problem_fields() -> usize {
         HEAD.split(',').position(|name| name == "rank").unwrap_or_default()
     }

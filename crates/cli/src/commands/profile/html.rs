@@ -51,7 +51,7 @@ fn ratios(t: &mut String, report: &Report) -> fmt::Result {
     writeln!(t, "<svg width=\"960\" height=\"{height}\" role=\"img\" aria-label=\"ratios to cuBLASLt\">")?;
     for (i, (race, best, auto)) in races.iter().enumerate() {
         let y = 24 * i;
-        writeln!(t, "<text x=\"330\" y=\"{}\" text-anchor=\"end\">{}</text>", y + 16, escaped(&race.title()))?;
+        writeln!(t, "<text x=\"330\" y=\"{}\" text-anchor=\"end\">{}</text>", y + 16, escaped(&race.title))?;
         if let Some(auto) = auto {
             writeln!(t, "<rect class=\"us\" x=\"340\" y=\"{}\" width=\"{:.1}\" height=\"14\"/>", y + 5, auto * scale)?;
         }
@@ -104,7 +104,7 @@ fn predictions(t: &mut String, report: &Report) -> fmt::Result {
 /// One problem: a bar for everyone, from the least to the greatest time, and the table.
 fn section(t: &mut String, race: &Race) -> fmt::Result {
     let Race { m, n, k, batch, .. } = race;
-    writeln!(t, "<h2>{}</h2>", escaped(&race.title()))?;
+    writeln!(t, "<h2>{}</h2>", escaped(&race.title))?;
     let many = if *batch == 1 { String::new() } else { format!("{batch} of ") };
     writeln!(
         t,
@@ -164,4 +164,32 @@ fn bars(t: &mut String, race: &Race) -> fmt::Result {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::profile::report::sample;
+
+    #[test]
+    fn ratios_predictions_and_every_race_have_a_plot() {
+        let page = page(&sample::report()).unwrap();
+        assert_eq!((page.matches("<svg").count(), page.matches("</svg>").count()), (4, 4), "{page}");
+        assert!(page.contains("Speed relative to cuBLASLt") && page.contains("Predicted and measured"));
+        // The three kernels that ran have a predicted time.
+        assert_eq!(page.matches("<circle").count(), 3);
+        assert!(page.contains("Multistage 128x256x64 &lt;&amp;&gt;") && !page.contains("<&>"), "{page}");
+        // Bars of the plan's own choices: half of the level line's distance.
+        let widths: Vec<&str> = page.split("<rect class=\"us\" x=\"340\" y=\"5\" width=\"").skip(1).collect();
+        assert!(widths.iter().any(|rest| rest.starts_with("247.6\"")), "{page}");
+        assert!(page.contains("<path class=\"grid\" d=\"M835.2 0v"), "{page}");
+    }
+
+    #[test]
+    fn a_failed_check_is_on_the_page() {
+        let mut report = sample::report();
+        report.races[0].failed = Some("no <memory>".into());
+        let page = page(&report).unwrap();
+        assert!(page.contains("<p class=\"off\">no &lt;memory&gt;</p>"), "{page}");
+    }
 }

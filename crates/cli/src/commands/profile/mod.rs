@@ -47,6 +47,11 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<bool> {
         }
         report.baseline = Some(check);
     }
+    let lines = summary::Lines::of(&problems);
+    let summarised = !args.output.json && !problems.is_empty() && (args.output.summary || problems.len() > 1);
+    if summarised && args.output.summary {
+        print(lines.head().as_bytes())?;
+    }
     let withhold = report.baseline.as_ref().is_some_and(|check| !check.holds);
     for (i, named) in problems.iter().enumerate() {
         let raced = raced(&device, named, &candidates, &rules, withhold, (i, problems.len()));
@@ -62,14 +67,18 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<bool> {
             }
             Err(error) => return Err(error),
         };
-        report.races.push(race);
+        // At once: a race may take long, and what comes after it may fail.
         if tables {
             print(format!("{}{text}", if i > 0 { "\n" } else { "" }).as_bytes())?;
+        } else if summarised {
+            print(lines.line(&race).as_bytes())?;
         }
+        report.races.push(race);
     }
-    if !args.output.json && (args.output.summary || problems.len() > 1) && !problems.is_empty() {
-        let gap = if tables { "\n" } else { "" };
-        print(format!("{gap}{}", summary::text(&report)?).as_bytes())?;
+    if summarised {
+        let all: String = report.races.iter().map(|race| lines.line(race)).collect();
+        let above = if tables { format!("\n{}{all}", lines.head()) } else { String::new() };
+        print(format!("{above}{}", summary::tail(&report)?).as_bytes())?;
     }
     if let Some(path) = &args.output.csv {
         files::write_atomically(path, csv::text(&report).as_bytes())?;

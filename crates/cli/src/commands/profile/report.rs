@@ -19,6 +19,12 @@ pub struct Report {
 /// One problem's race.
 #[derive(Serialize)]
 pub struct Race {
+    /// By what it is spoken of.
+    #[serde(skip)]
+    pub title: String,
+    /// Its element types, briefly.
+    #[serde(skip)]
+    pub types: String,
     pub suite: Option<String>,
     pub name: String,
     pub m: usize,
@@ -83,6 +89,8 @@ impl Race {
         let problem = &named.problem;
         let name = |order: spec::Order| order.name();
         Race {
+            title: title(named),
+            types: types(named),
             suite: named.suite.clone(),
             name: named.name.clone(),
             m: problem.mnk.m,
@@ -126,19 +134,6 @@ impl Race {
         }
     }
 
-    /// The name by which it is spoken of.
-    pub fn title(&self) -> String {
-        let suite = self.suite.as_ref().map_or(String::new(), |suite| format!("{suite} "));
-        format!("{suite}{} {}", self.name, self.types())
-    }
-
-    /// Its element types, briefly.
-    pub fn types(&self) -> String {
-        let b = if self.type_b == self.type_a { String::new() } else { format!(" x {}", self.type_b) };
-        let fast = if self.fast_accumulation { " fast" } else { "" };
-        format!("{}{b} -> {}{fast}", self.type_a, self.type_d)
-    }
-
     /// cuBLASLt's row.
     pub fn library(&self) -> Option<&Row> {
         self.rows.iter().find(|row| row.kernel.is_none())
@@ -153,6 +148,18 @@ impl Race {
     pub fn auto(&self) -> Option<&Row> {
         self.rows.iter().find(|row| row.label == "auto")
     }
+}
+
+/// By what a problem is spoken of.
+pub fn title(named: &Named) -> String {
+    let suite = named.suite.as_ref().map_or(String::new(), |suite| format!("{suite} "));
+    format!("{suite}{} {}", named.name, types(named))
+}
+
+fn types(Named { problem, .. }: &Named) -> String {
+    let b = if problem.b == problem.a { String::new() } else { format!(" x {}", problem.b) };
+    let fast = if problem.fast_accumulation { " fast" } else { "" };
+    format!("{}{b} -> {}{fast}", problem.a, problem.d)
 }
 
 impl Row {
@@ -182,5 +189,56 @@ impl Row {
             ratio: table.ratio(row),
             predicted_us: row.predicted.map(|seconds| seconds * 1e6),
         }
+    }
+}
+
+#[cfg(test)]
+pub mod sample {
+    //! Results as a GPU would give them.
+
+    use super::*;
+    use warpwright::{Dtype, Mnk, RaceProblem};
+
+    fn row(rank: usize, label: &str, median_us: f64, ratio: Option<f64>, predicted_us: Option<f64>) -> Row {
+        let ours = label != "cuBLASLt";
+        Row {
+            rank,
+            label: label.into(),
+            kernel: ours.then(|| format!("ww_{rank}")),
+            schedule: ours.then_some("Multistage"),
+            scheduler: ours.then_some("Persistent"),
+            tile: ours.then_some([128, 256, 64]),
+            stages: ours.then_some(3),
+            splits: ours.then_some(1),
+            algorithm: (!ours).then_some(2),
+            median_us,
+            least_us: 0.9 * median_us,
+            greatest_us: 1.2 * median_us,
+            tflops: 700.0,
+            ratio,
+            predicted_us,
+        }
+    }
+
+    fn race(size: usize, rows: Vec<Row>) -> Race {
+        let problem = RaceProblem::new(Mnk { m: size, n: size, k: size }, Dtype::Bf16);
+        let named = Named { suite: Some("square".into()), name: format!("sq{size}"), problem };
+        Race { rounds: 15, rows, failed: None, ..Race::failed(&named, String::new()) }
+    }
+
+    /// Two races: of one ratios are 0.5 and 0.8, of the other 0.5 and 0.5.
+    pub fn report() -> Report {
+        let kernel = |rank, label, us, ratio| row(rank, label, us, Some(ratio), Some(1.1 * us));
+        let first = vec![
+            row(1, "cuBLASLt", 160.0, Some(1.0), None),
+            kernel(2, "Multistage 128x256x64 <&>", 200.0, 0.8),
+            kernel(3, "auto", 320.0, 0.5),
+        ];
+        let second = vec![row(1, "cuBLASLt", 20.0, Some(1.0), None), kernel(2, "auto", 40.0, 0.5)];
+        let mut races = vec![race(4096, first), race(1024, second)];
+        let wrong = |label: &str| Refused { label: label.into(), reason: "D is wrong".into(), wrong: true };
+        races[0].refused.push(wrong("x"));
+        races[1].refused.push(wrong("x"));
+        Report { device: "NVIDIA H200".into(), baseline: None, races }
     }
 }
