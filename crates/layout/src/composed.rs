@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::recast::recast_ratio;
+use crate::recast::{gcd, recast_ratio};
 use crate::{Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
 /// `swizzle ∘ offset ∘ layout`: the function `c ↦ swizzle(offset + layout(c))`.
@@ -81,6 +81,14 @@ impl ComposedLayout {
         coalesce();
         /// Coalesces at the integers of `profile`.
         coalesce_by(profile: &IntTuple);
+        /// Coalesces the layout and leaves out its modes of stride 0.
+        filter();
+        /// Gathers modes `begin..end` into one.
+        group(begin: usize, end: usize);
+        /// The modes `begin..end`.
+        take(begin: usize, end: usize);
+        /// The modes that `which` lists, in its order.
+        select(which: &[usize]);
         /// `((tile),(rest))` in each tiled mode.
         logical_divide(tiler: &Tiler<'_>);
         /// `((tile modes),(rest modes))`.
@@ -103,6 +111,48 @@ impl ComposedLayout {
         raked_product(tiler: &Layout);
         /// The block repeated to the extents of `shape`, smaller orders first.
         tile_to_shape(shape: &IntTuple, order: Option<&IntTuple>);
+    }
+
+    /// All modes at depth 1.
+    pub const fn flatten(&self) -> Self {
+        self.with(self.layout.flatten())
+    }
+
+    /// Mode `i` alone, the others at 0.
+    ///
+    /// # Panics
+    /// When `i` is not below [`rank`](Self::rank).
+    pub const fn mode(&self, i: usize) -> Self {
+        self.with(self.layout.mode(i))
+    }
+
+    /// The complement of the layout, before the swizzle, as CuTe defines it: a swizzle permutes offsets and leaves none out.
+    ///
+    /// # Errors
+    /// As [`Layout::complement`].
+    pub const fn complement(&self, cotarget: &IntTuple) -> Result<Layout, LayoutError> {
+        self.layout.complement(cotarget)
+    }
+
+    /// The complement in the cosize of the layout.
+    ///
+    /// # Errors
+    /// As [`complement`](Self::complement).
+    pub const fn complement_self(&self) -> Result<Layout, LayoutError> {
+        self.layout.complement_self()
+    }
+
+    /// The largest factor by which offsets can be counted wider: that of the layout and the offset, and never more than the
+    /// swizzle leaves adjacent.
+    ///
+    /// # Errors
+    /// As [`Layout::max_alignment`].
+    pub const fn max_alignment(&self) -> Result<i64, LayoutError> {
+        let mut most = gcd(tri!(self.layout.max_alignment()), self.offset.value());
+        if !self.swizzle.is_identity() {
+            most = gcd(most, 1 << self.swizzle.base);
+        }
+        Ok(most)
     }
 
     /// The modes that `coord` keeps. What it fixes joins the offset, inside the swizzle, so the slice alone is the whole
@@ -140,14 +190,27 @@ impl ComposedLayout {
         Ok(Self::new(tri!(self.swizzle.through(&inverse)), inverse))
     }
 
-    /// The number of contiguous elements that correspond in this and in `b`: never more than the swizzle leaves adjacent.
+    /// The number of contiguous elements that correspond in this and in `b`: never more than a swizzle leaves adjacent that
+    /// the other has not.
     ///
     /// # Errors
     /// As [`Layout::max_common_vector`].
-    pub const fn max_common_vector(&self, b: &Layout) -> Result<i64, LayoutError> {
-        let inner = tri!(self.layout.max_common_vector(b));
-        let adjacent = 1i64 << self.swizzle.base;
-        Ok(if !self.swizzle.is_identity() && inner > adjacent { adjacent } else { inner })
+    pub const fn max_common_vector(&self, b: &Self) -> Result<i64, LayoutError> {
+        let mut vector = tri!(self.layout.max_common_vector(&b.layout));
+        let (s, t) = (&self.swizzle, &b.swizzle);
+        if s.bits == t.bits && (s.bits == 0 || (s.base == t.base && s.shift == t.shift)) {
+            return Ok(vector);
+        }
+        let swizzles = [s, t];
+        let mut i = 0;
+        while i < 2 {
+            let adjacent = 1i64 << swizzles[i].base;
+            if !swizzles[i].is_identity() && vector > adjacent {
+                vector = adjacent;
+            }
+            i += 1;
+        }
+        Ok(vector)
     }
 
     /// The contiguous elements that correspond in this and in `b`, never more than the swizzle leaves adjacent.
@@ -212,6 +275,40 @@ impl ComposedLayout {
             out = tri!(out.downcast(down));
         }
         Ok(out)
+    }
+}
+
+impl Layout {
+    /// `(block,(repetitions))` where the repetitions are laid out by a swizzled tiler: the swizzle follows the blocks, so that it
+    /// moves whole blocks as it moved the tiler's elements.
+    ///
+    /// ```
+    /// use warpwright_layout::{ComposedLayout, Swizzle, layout};
+    /// let tiler = ComposedLayout::new(Swizzle::new(2, 0, 2)?, layout!((4, 4)));
+    /// let product = layout!((2, 2)).logical_product_swizzled(&tiler)?;
+    /// assert_eq!(product.to_string(), "Sw<2,2,2> o _0 o ((_2,_2),(_4,_4)):((_1,_2),(_4,_16))");
+    /// # Ok::<(), warpwright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`logical_product`](Self::logical_product); [`LayoutError::Offset`] for an offset that is not 0,
+    /// [`LayoutError::SwizzleTransfer`] when the tiler does not reach the swizzle's fields, or the product does not keep them.
+    pub const fn logical_product_swizzled(&self, tiler: &ComposedLayout) -> Result<ComposedLayout, LayoutError> {
+        if tiler.offset.value() != 0 {
+            return Err(LayoutError::Offset { offset: tiler.offset });
+        }
+        let product = tri!(self.logical_product(&Tiler::Layout(&tiler.layout)));
+        // The last coordinate reaches every bit of a tiler whose strides nest.
+        let reached = tiler.layout.eval(tiler.size().value() - 1);
+        let mut moved = [reached & tiler.swizzle.source_mask(), reached & tiler.swizzle.target_mask()];
+        let mut i = 0;
+        while i < 2 {
+            // Where the product puts the coordinate that the tiler takes to this field.
+            let at = tiler.layout.coord_of(moved[i]);
+            moved[i] = product.mode(1).eval(tri!(crate::crd2idx(&at, &tiler.layout.shape)));
+            i += 1;
+        }
+        Ok(ComposedLayout::new(tri!(Swizzle::from_masks(moved[0], moved[1])), product))
     }
 }
 

@@ -188,7 +188,7 @@ impl Layout {
         let (mut at, mut i, mut offset) = (self.shape.child_at(Cursor::START, 0), 0, 0);
         while i < coord.len() && !self.shape.at_end(at) {
             let end = self.shape.skip(at);
-            offset += self.eval_leaves(at.leaf, end.leaf, coord[i]);
+            offset = self.eval_leaves(at.leaf, end.leaf, coord[i]).wrapping_add(offset);
             at = end;
             i += 1;
         }
@@ -249,6 +249,60 @@ impl Layout {
             }
         }
         b.close();
+        b.finish()
+    }
+
+    /// The modes `begin..end`; a single one stands by itself, as in CuTe.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] when the range does not lie within the modes.
+    pub const fn take(&self, begin: usize, end: usize) -> Result<Self, LayoutError> {
+        let rank = self.rank();
+        if begin > end || end > rank {
+            return Err(LayoutError::Rank { operation: "take", found: rank, needed: end });
+        }
+        if end - begin == 1 {
+            return Ok(self.mode(begin));
+        }
+        let mut b = Builder::new();
+        b.open();
+        let mut i = begin;
+        while i < end {
+            b.mode(self, i);
+            i += 1;
+        }
+        b.close();
+        b.finish()
+    }
+
+    /// The modes that `which` lists, in its order; a single one stands by itself, as in CuTe.
+    ///
+    /// ```
+    /// use warpwright_layout::layout;
+    /// let transposed = layout!((4, 8)).select(&[1, 0])?;
+    /// assert_eq!(transposed.to_string(), "(_8,_4):(_4,_1)");
+    /// # Ok::<(), warpwright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] for a mode that there is not.
+    pub const fn select(&self, which: &[usize]) -> Result<Self, LayoutError> {
+        let rank = self.rank();
+        let mut b = Builder::new();
+        if which.len() != 1 {
+            b.open();
+        }
+        let mut i = 0;
+        while i < which.len() {
+            if which[i] >= rank {
+                return Err(LayoutError::Rank { operation: "select", found: rank, needed: which[i].saturating_add(1) });
+            }
+            b.mode(self, which[i]);
+            i += 1;
+        }
+        if which.len() != 1 {
+            b.close();
+        }
         b.finish()
     }
 

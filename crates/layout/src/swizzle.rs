@@ -70,13 +70,39 @@ impl Swizzle {
         }
         let (low_source, low_target) = (source.trailing_zeros() as i32, target.trailing_zeros() as i32);
         let base = if low_source < low_target { low_source } else { low_target };
-        let swizzle = tri!(Self::new(source.count_ones() as i32, base, low_source - low_target));
+        let Ok(swizzle) = Self::new(source.count_ones() as i32, base, low_source - low_target) else {
+            return Err(LayoutError::SwizzleTransfer);
+        };
         if source.count_ones() != target.count_ones()
             || source | target != swizzle.source_mask() | swizzle.target_mask()
         {
             return Err(LayoutError::SwizzleTransfer);
         }
         Ok(swizzle)
+    }
+
+    /// `self ∘ other`: swizzles of one shift merge into one where their fields do.
+    ///
+    /// ```
+    /// use warpwright_layout::Swizzle;
+    /// let whole = Swizzle::new(1, 5, 3)?.compose(&Swizzle::new(2, 3, 3)?)?;
+    /// assert_eq!(whole, Swizzle::new(3, 3, 3)?);
+    /// # Ok::<(), warpwright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LayoutError::SwizzleTransfer`] for different shifts, and for fields that do not make one field.
+    pub const fn compose(&self, other: &Self) -> Result<Self, LayoutError> {
+        if self.is_identity() {
+            return Ok(*other);
+        }
+        if other.is_identity() {
+            return Ok(*self);
+        }
+        if self.shift != other.shift {
+            return Err(LayoutError::SwizzleTransfer);
+        }
+        Self::from_masks(self.source_mask() ^ other.source_mask(), self.target_mask() ^ other.target_mask())
     }
 
     /// The swizzle on offsets in elements `factor` times wider (a power of two).

@@ -54,11 +54,10 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
             };
             (Answer::Layout(l), common)
         }
-        Operation::Filter(one) => plain(one, "filter", Layout::filter)?,
-        Operation::Flatten(one) => plain(one, "flatten", |l| Ok(l.flatten()))?,
+        Operation::Filter(one) => of(one, ComposedLayout::filter)?,
+        Operation::Flatten(one) => of(one, |l| Ok(l.flatten()))?,
         Operation::Group { layout, from, to, common } => {
-            let l = Notation::of([layout], common.dynamic).layout("group", layout)?;
-            (l.group(*from, *to)?.into(), common)
+            (Answer::Layout(composed(layout, common)?.1.group(*from, *to)?), common)
         }
         Operation::Compose(two) => (compose(two)?, &two.common),
         Operation::Complement { layout, cotarget, common } => (complement(layout, cotarget.as_ref(), common)?, common),
@@ -121,13 +120,16 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
         }
         Operation::MaxCommon { two: Two { a, b, common }, vector } => {
             let n = Notation::of([a, b], common.dynamic);
-            let (a, b) = (n.composed(a)?, n.layout("max-common", b)?);
-            let answer = if *vector { Answer::Int(a.max_common_vector(&b)?) } else { a.max_common_layout(&b)?.into() };
+            let left = n.composed(a)?;
+            let answer = if *vector {
+                Answer::Int(left.max_common_vector(&n.composed(b)?)?)
+            } else {
+                left.max_common_layout(&n.layout("max-common", b)?)?.into()
+            };
             (answer, common)
         }
         Operation::MaxAlignment(One { layout, common }) => {
-            let l = Notation::of([layout], common.dynamic).layout("max-alignment", layout)?;
-            (Answer::Int(l.max_alignment()?), common)
+            (Answer::Int(composed(layout, common)?.1.max_alignment()?), common)
         }
         Operation::Nullspace(one) => plain(one, "nullspace", Layout::nullspace)?,
         Operation::LocalTile { layout, tiler, coordinate, common } => {
@@ -163,6 +165,14 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
 fn composed(text: &String, common: &Common) -> Result<(Notation, ComposedLayout), TextError> {
     let notation = Notation::of([text], common.dynamic);
     Ok((notation, notation.composed(text)?))
+}
+
+/// An operation on a layout, behind a swizzle or not.
+fn of(
+    One { layout, common }: &One,
+    f: impl Fn(&ComposedLayout) -> Of<ComposedLayout>,
+) -> anyhow::Result<(Answer, &Common)> {
+    Ok((Answer::Layout(f(&composed(layout, common)?.1)?), common))
 }
 
 /// An operation that is defined without a swizzle.
@@ -239,7 +249,7 @@ fn compose(Two { a, b, common }: &Two) -> anyhow::Result<Answer> {
 
 fn complement(layout: &String, cotarget: Option<&String>, common: &Common) -> anyhow::Result<Answer> {
     let n = Notation::of([layout].into_iter().chain(cotarget), common.dynamic);
-    let l = n.layout("complement", layout)?;
+    let l = n.composed(layout)?;
     Ok(match cotarget {
         Some(cotarget) => l.complement(&n.tuple(cotarget)?)?.into(),
         None => l.complement_self()?.into(),
