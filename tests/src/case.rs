@@ -142,6 +142,8 @@ pub struct Plan {
     pub schedule: Option<String>,
     /// Scheduler, such as `persistent`.
     pub scheduler: Option<String>,
+    /// Parts that K is cut into.
+    pub splits: Option<usize>,
     /// Whether A and B change places.
     pub transposed: Option<bool>,
     /// Raster order, `along_m` or `along_n`.

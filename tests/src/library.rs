@@ -48,7 +48,10 @@ impl Library {
     fn attempt(&self, case: &Prepared, d: &mut Memory) -> Result<String, Refusal> {
         let (node, arguments) = epilogue(case)?;
         let desc = describe(&case.case, node)?;
-        let gemm = AnyGemm::new(&desc, &self.device).map_err(|e| (build_kind(&e), e.to_string()))?;
+        let mut gemm = AnyGemm::new(&desc, &self.device).map_err(|e| (build_kind(&e), e.to_string()))?;
+        if let Some(parts) = case.case.plan.splits {
+            gemm = gemm.splits(parts);
+        }
         let (a, b) = (self.upload(&case.a), self.upload(&case.b));
         let c = case.c.as_ref().map(|c| self.upload(c));
         let bound: Vec<_> = case.bindings.iter().map(|b| (b.name.as_str(), self.upload(&b.operand))).collect();
