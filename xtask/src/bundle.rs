@@ -8,14 +8,16 @@ const BINARIES: &[(&str, &str)] = &[("warpwright-tests", "gpu-suite"), ("warpwri
 
 /// What runs there: right first, then the sanitizers on small cases, then times; or, with `profile`, times against cuBLASLt.
 const SCRIPT: &str = r#"#!/usr/bin/env bash
-# Usage: run.sh [FOR_RESULTS]           everything but races
+# Usage: run.sh [FOR_RESULTS]           everything but what follows
+#        run.sh micro [FOR_RESULTS]     the emulator's micro-kernels
+#        run.sh auto                    Auto's choices against everything that it chooses from
 #        run.sh profile [FOR_RESULTS]   races against cuBLASLt, after a check that its known times are reproduced
 # NVRTC is found through WARPWRIGHT_NVRTC_DIR, the loader's path or CUDA's usual folders; so is cuBLASLt through
 # WARPWRIGHT_CUBLASLT_DIR, CUDA's usual folders and the packages of the Python environment.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 mode=all
-[ "${1:-}" = profile ] && { mode=profile; shift; }
+case "${1:-}" in profile | micro | auto) mode=$1; shift ;; esac
 out=${1:-$here}
 mkdir -p "$out"
 if [ -z "${WARPWRIGHT_NVRTC_DIR:-}" ]; then
@@ -50,10 +52,11 @@ profile() {
         --csv "$out/profile.csv" --html "$out/profile.html"
 }
 
-if [ "$mode" = profile ]; then
-    profile
-    exit
-fi
+case $mode in
+    profile) profile; exit ;;
+    micro) exec "$here/gpu-suite" micro --out "$out" ;;
+    auto) exec "$here/gpu-suite" auto ;;
+esac
 "$here/gpu-suite" --cases "$here/cases" --out "$out" || status=1
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 for tool in memcheck racecheck; do

@@ -34,9 +34,9 @@ pub fn resolve_split(
 ) -> Result<KernelPlan, PlanError> {
     let mut best: Option<(f64, KernelPlan)> = None;
     plans(spec, device, problem, facts, parts, &mut |plan| {
-        let seconds = predict(&plan, device, problem).seconds;
-        if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
-            best = Some((seconds, plan));
+        let rank = predict(&plan, device, problem).rank();
+        if best.as_ref().is_none_or(|(least, _)| rank < *least) {
+            best = Some((rank, plan));
         }
     })?;
     match best {

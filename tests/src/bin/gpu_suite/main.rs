@@ -1,15 +1,17 @@
 //! The suite that proves kernels on a GPU: one binary, no Rust needed where it runs.
 //!
 //! `gpu-suite micro [--out FOLDER] [--emulate | --ptx]`
+//! `gpu-suite auto [ROUNDS [ORDINAL]]`
 //! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--bench ROUNDS]`
 //!
 //! It runs the case table, random problems, lowered index functions, planted faults, refusals, graph replay and many threads
 //! on one kernel, prints a table and writes `proven.json`: the hash of each generated source that passed. `--small` runs few
 //! and small cases, for compute-sanitizer. `--bench` times plans instead. Exit code 1 if anything fell short.
-//! `micro` runs every micro-kernel of the emulator's proof once and writes what they wrote.
+//! `auto` times what `Auto` chooses against everything that it chooses from. `micro` runs every micro-kernel of the emulator's proof once and writes what they wrote.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod bench;
+mod choice;
 mod compile;
 mod faults;
 mod fuzz;
@@ -47,6 +49,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(("micro", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return micro::main(rest);
+    }
+    if let Some(("auto", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return choice::main(rest);
     }
     let options = match options() {
         Ok(options) => options,

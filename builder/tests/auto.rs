@@ -1,0 +1,162 @@
+//! What `Auto` chooses on devices that are not here.
+
+#![allow(missing_docs)]
+
+use warpwright_arch::{ArchId, DeviceInfo};
+use warpwright_builder::auto::{OperandFacts, Prediction, alternatives, explain, predict, resolve, resolve_split};
+use warpwright_numeric::Dtype;
+use warpwright_spec::{GemmDesc, KernelPlan, Mnk, Problem, SchedulerId, Spec};
+
+fn devices() -> [(DeviceInfo, ArchId); 4] {
+    [
+        (DeviceInfo::t4(), ArchId::SM75),
+        (DeviceInfo::a100(), ArchId::SM80),
+        (DeviceInfo::h100(), ArchId::SM80),
+        (DeviceInfo::h200(), ArchId::SM80),
+    ]
+}
+
+fn spec(tag: ArchId) -> Spec {
+    GemmDesc::new(tag, Dtype::F16, Dtype::F32).spec().unwrap()
+}
+
+fn plan(device: &DeviceInfo, tag: ArchId, (m, n, k): (usize, usize, usize)) -> (KernelPlan, Prediction) {
+    let problem = Problem::dense(m, n, k);
+    let plan = resolve(&spec(tag), device, &problem, &OperandFacts::K_MAJOR).unwrap();
+    (plan, predict(&plan, device, &problem))
+}
+
+#[test]
+fn large_products_take_large_tiles_and_do_not_split() {
+    for (device, tag) in devices() {
+        for size in [4096, 8192] {
+            let (plan, prediction) = plan(&device, tag, (size, size, size));
+            let of = format!("{size} on {}: {}", device.name, plan.tile);
+            assert_eq!((plan.spec.scheduler, plan.splits), (SchedulerId::PERSISTENT, 1), "{of}");
+            assert!(plan.tile.m * plan.tile.n >= 128 * 128, "{of}");
+            // Arithmetic is what they wait for.
+            assert!(prediction.compute > 2.0 * prediction.memory, "{of}: {prediction:?}");
+        }
+    }
+}
+
+#[test]
+fn long_k_is_split_until_the_device_is_full() {
+    for (device, tag) in devices() {
+        for problem in [(256, 256, 65536), (100, 100, 100_000), (64, 64, 16384)] {
+            let (plan, prediction) = plan(&device, tag, problem);
+            let of = format!("{problem:?} on {}: {} x {}", device.name, plan.tile, plan.splits);
+            assert_eq!(plan.spec.scheduler, SchedulerId::SPLIT_K, "{of}");
+            assert!(prediction.pieces * 2 >= device.sms as usize, "{of}");
+            assert_eq!(prediction.waves, 1, "{of}");
+            let whole = resolve_split(
+                &spec(tag),
+                &device,
+                &Problem::dense(problem.0, problem.1, problem.2),
+                &OperandFacts::K_MAJOR,
+                Some(1),
+            );
+            let whole = predict(&whole.unwrap(), &device, &Problem::dense(problem.0, problem.1, problem.2));
+            assert!(prediction.seconds < 0.5 * whole.seconds, "{of}");
+        }
+    }
+}
+
+#[test]
+fn short_k_is_never_split() {
+    for (device, tag) in devices() {
+        for problem in [(256, 256, 256), (64, 64, 128), (16, 16, 16), (4096, 64, 64)] {
+            let (plan, _) = plan(&device, tag, problem);
+            assert_eq!(
+                (plan.spec.scheduler, plan.splits),
+                (SchedulerId::PERSISTENT, 1),
+                "{problem:?} on {}",
+                device.name
+            );
+        }
+    }
+}
+
+#[test]
+fn few_rows_take_low_tiles() {
+    for (device, tag) in devices() {
+        let (plan, prediction) = plan(&device, tag, (16, 8192, 8192));
+        assert!(plan.tile.m <= 64, "{}: {}", device.name, plan.tile);
+        // Reading B is what it waits for.
+        assert!(prediction.memory > 0.4 * (prediction.seconds - prediction.fixed), "{}: {prediction:?}", device.name);
+    }
+}
+
+#[test]
+fn tiles_become_smaller_rather_than_leave_the_device_empty() {
+    for (device, tag) in devices() {
+        let (plan, prediction) = plan(&device, tag, (1024, 1024, 512));
+        let of = format!("{}: {}", device.name, plan.tile);
+        assert!(prediction.pieces * 3 >= device.sms as usize, "{of} {prediction:?}");
+    }
+}
+
+/// Each element has the rate of the device's instruction for it: twice the width, twice the time, at least.
+#[test]
+fn narrow_elements_are_predicted_to_be_faster() {
+    let (device, problem) = (DeviceInfo::l40s(), Problem::dense(8192, 8192, 8192));
+    let seconds = |a: Dtype, acc: Dtype| {
+        let spec = GemmDesc { tile: Some(Mnk::new(128, 128, 1024 / a.bits())), ..GemmDesc::new(ArchId::SM89, a, acc) };
+        let plan = resolve(&spec.spec().unwrap(), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
+        predict(&plan, &device, &problem).seconds
+    };
+    let eight = [seconds(Dtype::I8, Dtype::I32), seconds(Dtype::E4m3, Dtype::F32)];
+    let (sixteen, tf32) = (seconds(Dtype::Bf16, Dtype::F32), seconds(Dtype::Tf32, Dtype::F32));
+    let (single, double) = (seconds(Dtype::F32, Dtype::F32), seconds(Dtype::F64, Dtype::F64));
+    for narrow in eight {
+        assert!((1.5..2.5).contains(&(sixteen / narrow)), "{narrow} {sixteen}");
+    }
+    assert!((1.5..2.5).contains(&(tf32 / sixteen)), "{sixteen} {tf32}");
+    assert!(single > 1.5 * tf32 && double > 10.0 * single, "{tf32} {single} {double}");
+}
+
+#[test]
+fn a_named_split_splits_and_one_part_keeps_auto_from_it() {
+    let (device, problem) = (DeviceInfo::a100(), Problem::dense(4096, 4096, 4096));
+    for scheduler in [SchedulerId::SPLIT_K, SchedulerId::SPLIT_K_SERIAL] {
+        let spec = GemmDesc { scheduler, ..GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32) }.spec().unwrap();
+        let resolved = |device, parts| resolve_split(&spec, device, &problem, &OperandFacts::K_MAJOR, parts).unwrap();
+        assert!(resolved(&device, None).splits >= 2);
+        assert_eq!(resolved(&device, Some(7)).splits, 7);
+        // The CPU's answer is the same whatever it is.
+        assert_eq!(resolved(&DeviceInfo::host(), None).splits, 4);
+    }
+    let long = Problem::dense(256, 256, 65536);
+    let plan = resolve_split(&spec(ArchId::SM80), &device, &long, &OperandFacts::K_MAJOR, Some(1)).unwrap();
+    assert_eq!((plan.spec.scheduler, plan.splits), (SchedulerId::PERSISTENT, 1));
+}
+
+#[test]
+fn what_is_chosen_is_the_best_predicted_of_the_alternatives() {
+    for (device, tag) in devices() {
+        for (m, n, k) in [(256, 256, 65536), (1536, 1536, 1536), (16, 4096, 4096)] {
+            let problem = Problem::dense(m, n, k);
+            let all = alternatives(&spec(tag), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
+            let chosen = resolve(&spec(tag), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
+            assert!(all.contains(&chosen) && all.len() > 15, "{}", all.len());
+            let least = all.iter().map(|p| predict(p, &device, &problem).seconds).fold(f64::INFINITY, f64::min);
+            assert!(predict(&chosen, &device, &problem).seconds <= 1.05 * least);
+            // Cutting K into more parts than the device holds at once is not considered.
+            assert!(all.iter().all(|p| predict(p, &device, &problem).pieces <= 4 * 32 * device.sms as usize));
+        }
+    }
+}
+
+#[test]
+fn explanations_show_every_term() {
+    let (device, problem) = (DeviceInfo::h200(), Problem::dense(256, 256, 65536));
+    let plan = resolve(&spec(ArchId::SM80), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
+    let text = explain(&plan, &device, &problem);
+    for term in
+        ["waves", " parts on ", "predicted", "us fixed", "us pipe", "us epilogue", "us split", "L2->SM", "HBM", "MB"]
+    {
+        assert!(text.contains(term), "`{term}` is not in\n{text}");
+    }
+    let whole = resolve_split(&spec(ArchId::SM80), &device, &problem, &OperandFacts::K_MAJOR, Some(1)).unwrap();
+    assert!(!explain(&whole, &device, &problem).contains("split"));
+}
