@@ -138,7 +138,7 @@ fn what_is_chosen_is_the_best_predicted_of_the_alternatives() {
             let problem = Problem::dense(m, n, k);
             let all = alternatives(&spec(tag), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
             let chosen = resolve(&spec(tag), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
-            assert!(all.contains(&chosen) && all.len() > 15, "{}", all.len());
+            assert!(all.contains(&chosen) && all.len() > 10, "{}", all.len());
             let least = all.iter().map(|p| predict(p, &device, &problem).seconds).fold(f64::INFINITY, f64::min);
             assert!(predict(&chosen, &device, &problem).seconds <= 1.05 * least);
             // Cutting K into more parts than the device holds at once is not considered.

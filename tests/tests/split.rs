@@ -299,3 +299,55 @@ fn every_ordering_of_fix_up_is_needed() -> Result {
     }
     Ok(())
 }
+
+/// Integers, exact in every type: accumulators of each kind through fix-up.
+fn exact<T: Element, D: Element>(tag: ArchId, acc: Dtype) -> Result {
+    let (m, n, k) = (70, 90, 520);
+    let at = |i: usize, j: usize| (i * 7 + j * 3) % 5;
+    for (scheduler, parts) in [(SchedulerId::SPLIT_K, 3), (SchedulerId::SPLIT_K_SERIAL, 4), (SchedulerId::STREAM_K, 0)]
+    {
+        let mut info = warpwright::DeviceInfo::preset(tag);
+        info.max_blocks_per_sm = 1;
+        let device = EmulatorOptions::of(info).sms(3).seed(parts as u64).device()?;
+        let desc =
+            GemmDesc { d: D::DTYPE, schedule: ScheduleId::MULTISTAGE, scheduler, ..GemmDesc::new(tag, T::DTYPE, acc) };
+        let gemm = AnyGemm::new(&desc, &device)?;
+        let gemm = if parts > 0 { gemm.splits(parts) } else { gemm };
+        let stream = device.new_stream()?;
+        let a = Tensor::from_fn(m, k, |i, l| T::from_f64(at(i, l) as f64))?.to_device(&stream)?;
+        let b = Tensor::from_fn(n, k, |j, l| T::from_f64(at(l, j) as f64))?.to_device(&stream)?;
+        let mut d = Tensor::<D>::zeros_on(&stream, Strided::dense(m, n, Order::RowMajor))?;
+        d.fill_bytes(&stream, 0xFF)?;
+        let call = CallArgs::default();
+        gemm.run_raw(&stream, a.view().raw(), b.view().transposed().raw(), d.view_mut()?.into_raw(), call)?;
+        let d = d.to_host(&stream)?;
+        for i in 0..m {
+            for j in 0..n {
+                let expected: usize = (0..k).map(|l| at(i, l) * at(l, j)).sum();
+                assert_eq!(
+                    d.get(i, j)?.to_f64(),
+                    expected as f64,
+                    "{scheduler} of {} on {tag} at ({i}, {j})",
+                    T::DTYPE
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_accumulator_goes_through_fix_up() -> Result {
+    need_nvrtc!();
+    let all: [fn() -> Result; 8] = [
+        || exact::<f16, f32>(ArchId::SM75, Dtype::F32),
+        || exact::<i8, i32>(ArchId::SM75, Dtype::I32),
+        || exact::<f32, f32>(ArchId::SM75, Dtype::F32),
+        || exact::<u8, i32>(ArchId::SM80, Dtype::I32),
+        || exact::<tf32, f32>(ArchId::SM80, Dtype::F32),
+        || exact::<f64, f64>(ArchId::SM80, Dtype::F64),
+        || exact::<e4m3, f32>(ArchId::SM89, Dtype::F32),
+        || exact::<f64, f64>(ArchId::SM75, Dtype::F64),
+    ];
+    all.into_par_iter().try_for_each(|one| one())
+}
