@@ -119,6 +119,21 @@ pub struct TypingArgs {
     pub type_c: Option<String>,
 }
 
+/// Where it runs.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Device")]
+pub struct DeviceArgs {
+    /// host, cuda:0, ..., emulator, or emulator:sm90 for kernels of an older tag. Default: a GPU if there is one, else the host
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// What picks the emulator's interleaving of warps and when asynchronous operations land. Default: 0
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub seed: Option<String>,
+    /// Tell what the emulator counted: instructions, bytes, barriers, shared-memory wavefronts and bank conflicts
+    #[arg(long)]
+    pub report: bool,
+}
+
 /// Of `gemm`.
 #[derive(Args)]
 pub struct GemmArgs {
@@ -126,9 +141,8 @@ pub struct GemmArgs {
     pub operands: OperandArgs,
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// host, cuda:0, ... or emulator. Default: a GPU if there is one, else the host
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Write the result here; the file is replaced as a whole or not touched
     #[arg(long, value_name = "D.npy")]
     pub out: Option<PathBuf>,
@@ -144,9 +158,8 @@ pub struct VerifyArgs {
     pub operands: OperandArgs,
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// host, cuda:0, ... or emulator. Default: a GPU if there is one, else the host
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Judge this file instead of running a kernel
     #[arg(long, value_name = "D.npy")]
     pub against: Option<String>,
@@ -181,7 +194,7 @@ pub struct ProblemArgs {
     pub typing: TypingArgs,
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// The device to plan for: host, cuda:0, ...; see also --device-preset
+    /// The device to plan for: host, cuda:0, ..., emulator or emulator:sm90; see also --device-preset
     #[arg(long, value_name = "DEVICE", conflicts_with = "device_preset")]
     pub device: Option<String>,
     /// Plan for a device that is not there: t4, a100, l40s, h100, h200 or b200

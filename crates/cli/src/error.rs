@@ -44,17 +44,21 @@ pub enum InputError {
     },
     /// A text that is no device.
     #[error(
-        "--device `{given}` is not a device: use host, cuda:0 (or another ordinal), or leave it out to take a GPU if there is one"
+        "--device `{given}` is not a device: use host, cuda:0 (or another ordinal), emulator, emulator:sm90 (or another tag), or leave it out to take a GPU if there is one"
     )]
     Device {
         /// What was typed.
         given: String,
     },
-    /// The emulator.
-    #[error(
-        "--device emulator does not exist yet in this version of warpwright: use host, which computes the same, or cuda:0"
-    )]
-    NoEmulator,
+    /// An option that only the emulator has.
+    #[error("--{flag} means nothing on a device that is not emulated: leave it out, or give --device emulator")]
+    EmulatorAlone {
+        /// The option.
+        flag: &'static str,
+    },
+    /// The emulator, where time is measured.
+    #[error("an emulated device has no time to measure: give --device host or cuda:0, or count with `gemm --report`")]
+    NotTimed,
     /// A pair without its equals sign.
     #[error("--{flag} `{given}` is not NAME={value}: write it as in {example}")]
     Pair {

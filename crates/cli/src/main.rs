@@ -5,10 +5,12 @@
 
 mod args;
 mod commands;
+mod counts;
 mod error;
 mod files;
 mod matrix;
 mod operands;
+mod place;
 mod product;
 mod progress;
 mod reference;
@@ -22,10 +24,11 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use std::io::Write;
 use std::process::ExitCode;
+use warpwright::{RunError, runtime};
 
 /// Every check of the command was passed.
 const DONE: u8 = 0;
-/// A result falls short.
+/// A result falls short, or an emulated kernel broke a rule.
 const SHORT: u8 = 1;
 /// The input is bad, or the machine cannot do it.
 const BAD: u8 = 2;
@@ -67,8 +70,16 @@ fn main() -> ExitCode {
             Some(remedy) => complain(format_args!("{error}; {remedy}")),
             None => complain(format_args!("{error}")),
         }
-        BAD
+        code_of(&error)
     }))
+}
+
+/// A kernel that broke a rule on an emulated device falls short; whatever else went wrong is the input's or the machine's.
+fn code_of(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<RunError>() {
+        Some(RunError::Launch(runtime::RunError::Fault { .. })) => SHORT,
+        _ => BAD,
+    }
 }
 
 /// A sentence on standard error; where nobody reads that, the exit code alone tells.
@@ -89,4 +100,19 @@ fn misspelt(error: &clap::Error) -> ExitCode {
     let sentence = sentence.trim_start_matches("error: ");
     complain(format_args!("{sentence}; `warpwright help` lists the commands and their options"));
     ExitCode::from(BAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpwright::runtime::emulator::{Fault, FaultKind};
+
+    #[test]
+    fn a_kernel_that_breaks_a_rule_falls_short() {
+        let fault = Fault { kind: FaultKind::Race, message: "race".into(), address: None, site: None, other: None };
+        let fault = runtime::RunError::Fault { entry: "k".into(), seed: 3, fault: Box::new(fault) };
+        let error = anyhow::Error::from(RunError::from(fault));
+        assert_eq!((code_of(&error), error.to_string().as_str()), (SHORT, "kernel `k`, emulated with seed 3: race"));
+        assert_eq!(code_of(&RunError::Unprepared.into()), BAD);
+    }
 }

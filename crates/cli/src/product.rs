@@ -1,9 +1,11 @@
 //! One product: files in, a kernel, and the result in host memory.
 
-use crate::args::{KernelArgs, OperandArgs};
+use crate::args::{DeviceArgs, KernelArgs, OperandArgs};
+use crate::counts::{self, Launched};
 use crate::matrix::{self, Matrix};
 use crate::operands::{Epilogue, Factors, memory_order, operand, order};
-use crate::request::{Kernel, Place};
+use crate::place::Running;
+use crate::request::Kernel;
 use std::time::{Duration, Instant};
 use warpwright::builder::auto::{self, OperandFacts};
 use warpwright::spec::{self, CopyWidths};
@@ -23,19 +25,23 @@ pub struct Product {
     pub d: Box<dyn Matrix>,
     /// How long the call took, planning and compilation included.
     pub took: Duration,
+    /// What was launched, if it is told.
+    pub launches: Vec<Launched>,
 }
 
 /// Multiplies.
-pub fn multiply(operands: &OperandArgs, args: &KernelArgs, place: Option<&str>) -> anyhow::Result<Product> {
+pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) -> anyhow::Result<Product> {
     let kernel = Kernel::of(args)?;
-    let place = Place::of(place)?;
+    let running = Running::of(device)?;
+    let report = device.report;
     let factors = Factors::read(operands)?;
     factors.check()?;
     let epilogue = Epilogue::read(args, &operands.typing)?;
     epilogue.check(factors.extents())?;
-    let device = place.open()?;
+    let (of_a, of_b) = (operand(&factors.a), operand(&factors.b));
+    let device = running.open(kernel.tag(of_a, of_b, epilogue.tree))?;
     let stream = device.default_stream()?;
-    let desc = kernel.desc(device.info(), operand(&factors.a), operand(&factors.b), epilogue.tree);
+    let desc = kernel.desc(device.info(), of_a, of_b, epilogue.tree);
     let gemm = AnyGemm::new(&desc, &device)?;
 
     let placed = |host: Box<dyn Matrix>| if device.is_host() { Ok(host) } else { host.to_device(&stream) };
@@ -64,7 +70,8 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, place: Option<&str>) 
     let facts = facts(&factors, &problem, order(order_d), epilogue.order_c());
     let plan = auto::resolve(gemm.spec(), device.info(), &problem, &facts)?;
     let d = d.to_host(&stream)?;
-    Ok(Product { factors, epilogue, device, plan, d, took })
+    let launches = if report { counts::launches(&device) } else { Vec::new() };
+    Ok(Product { factors, epilogue, device, plan, d, took, launches })
 }
 
 /// One product, or a batch.

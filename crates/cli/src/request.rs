@@ -2,9 +2,8 @@
 
 use crate::args::KernelArgs;
 use crate::error::InputError;
-use std::str::FromStr;
 use warpwright::spec::{self, default_accumulator, default_output};
-use warpwright::{ArchId, Device, DeviceError, DeviceInfo, Dtype, GemmDesc, Mnk, Node, ScheduleId, SchedulerId};
+use warpwright::{ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, ScheduleId, SchedulerId};
 
 /// The kernel, as far as it was named.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +44,11 @@ impl Kernel {
         })
     }
 
+    /// The tag of the kernel where any device may be had.
+    pub fn tag(&self, a: Operand, b: Operand, epilogue: &'static Node) -> ArchId {
+        self.desc(&DeviceInfo::host(), a, b, epilogue).arch
+    }
+
     /// The kernel's description on a device. Without a tag it is the newest that the device runs; on the host, which runs
     /// all, the oldest from Sm80 up that has what the types and the other choices need.
     pub fn desc(&self, info: &DeviceInfo, a: Operand, b: Operand, epilogue: &'static Node) -> GemmDesc {
@@ -78,45 +82,6 @@ pub struct Operand {
     pub dtype: Dtype,
     /// How it lies in memory.
     pub order: spec::Order,
-}
-
-/// Where a kernel runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
-    /// The first GPU; where there is no NVIDIA device at all, the host.
-    Auto,
-    /// The CPU.
-    Host,
-    /// A GPU by its ordinal.
-    Cuda(usize),
-}
-
-impl Place {
-    /// Reads `--device`.
-    pub fn of(text: Option<&str>) -> Result<Place, InputError> {
-        match text {
-            None => Ok(Place::Auto),
-            Some("host" | "cpu") => Ok(Place::Host),
-            Some("cuda") => Ok(Place::Cuda(0)),
-            Some("emulator") => Err(InputError::NoEmulator),
-            Some(given) => match given.strip_prefix("cuda:").map(usize::from_str) {
-                Some(Ok(ordinal)) => Ok(Place::Cuda(ordinal)),
-                _ => Err(InputError::Device { given: given.to_owned() }),
-            },
-        }
-    }
-
-    /// The device. A GPU that is there and cannot be used is an error, not passed over.
-    pub fn open(self) -> Result<Device, DeviceError> {
-        match self {
-            Place::Host => Ok(Device::host()),
-            Place::Cuda(ordinal) => Device::cuda(ordinal),
-            Place::Auto => match Device::cuda(0) {
-                Err(DeviceError::NoDriver { .. } | DeviceError::NoDevice) => Ok(Device::host()),
-                found => found,
-            },
-        }
-    }
 }
 
 /// Reads `--device-preset`.
@@ -261,16 +226,6 @@ mod tests {
             "1x2x99999999999999999999",
         ] {
             assert!(tile(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn devices_are_read() {
-        assert_eq!(Place::of(None), Ok(Place::Auto));
-        assert_eq!(Place::of(Some("cuda:3")), Ok(Place::Cuda(3)));
-        assert_eq!(Place::of(Some("emulator")), Err(InputError::NoEmulator));
-        for wrong in ["cuda:", "cuda:x", "gpu", "cuda:-1"] {
-            assert!(matches!(Place::of(Some(wrong)), Err(InputError::Device { .. })), "{wrong}");
         }
     }
 

@@ -12,7 +12,16 @@ struct Report {
     devices: Vec<Found>,
     /// Why there is no CUDA device, or why one cannot be used.
     unavailable: Vec<String>,
+    emulator: Emulator,
     nvrtc: Compiler,
+}
+
+#[derive(Serialize)]
+struct Emulator {
+    /// The architectures that are emulated.
+    tags: Vec<&'static str>,
+    /// Why there is none.
+    unavailable: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -60,6 +69,13 @@ impl Report {
         for why in &self.unavailable {
             writeln!(t, "{:<9} {why}", "no cuda")?;
         }
+        let tags = self.emulator.tags.join(", ");
+        match &self.emulator.unavailable {
+            None => {
+                writeln!(t, "{:<9} kernels from their PTX on the CPU, every rule checked: runs {tags}", "emulator")?
+            }
+            Some(_) => writeln!(t, "{:<9} it needs NVRTC", "no emulator")?,
+        }
         match (&self.nvrtc.version, &self.nvrtc.unavailable) {
             (Some(version), _) => writeln!(t, "{:<9} {version}, compiles kernels", "nvrtc")?,
             (None, why) => writeln!(t, "{:<9} {}", "no nvrtc", why.as_deref().unwrap_or_default())?,
@@ -82,7 +98,11 @@ impl Report {
             Ok((major, minor)) => Compiler { version: Some(format!("{major}.{minor}")), unavailable: None },
             Err(error) => Compiler { version: None, unavailable: Some(error.to_string()) },
         };
-        Report { devices, unavailable, nvrtc }
+        let emulator = Emulator {
+            tags: ArchId::ALL.iter().map(|tag| tag.lower_name()).collect(),
+            unavailable: nvrtc.unavailable.clone(),
+        };
+        Report { devices, unavailable, emulator, nvrtc }
     }
 }
 

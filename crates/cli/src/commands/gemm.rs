@@ -2,6 +2,7 @@
 
 use super::{Extents, Types, print, print_json};
 use crate::args::GemmArgs;
+use crate::counts::{self, Launched};
 use crate::error::InputError;
 use crate::files;
 use crate::product::multiply;
@@ -20,6 +21,9 @@ struct Report {
     /// Of the call, planning and compilation included.
     seconds: f64,
     out: Option<String>,
+    /// Of an emulated device, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    launches: Vec<Launched>,
 }
 
 /// Multiplies, and writes the result.
@@ -30,7 +34,7 @@ pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
         }
         files::check_target(out)?;
     }
-    let product = multiply(&args.operands, &args.kernel, args.device.as_deref())?;
+    let product = multiply(&args.operands, &args.kernel, &args.device)?;
     if let Some(out) = &args.out {
         write(out, product.d.raw(), product.factors.batched)?;
     }
@@ -42,6 +46,7 @@ pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
         epilogue: product.epilogue.text,
         seconds: product.took.as_secs_f64(),
         out: args.out.as_ref().map(|path| path.display().to_string()),
+        launches: product.launches,
     };
     if args.json { print_json(&report) } else { Ok(print(report.text(product.d.raw())?.as_bytes())?) }
 }
@@ -53,6 +58,7 @@ impl Report {
         writeln!(t, "kernel   {} on {}", self.kernel, self.device)?;
         writeln!(t, "epilogue {}", self.epilogue)?;
         writeln!(t, "took     {:.3} ms, planning and compilation included", self.seconds * 1e3)?;
+        counts::write(&mut t, &self.launches)?;
         match &self.out {
             Some(path) => writeln!(t, "wrote    {path}")?,
             None => corner(&mut t, d)?,

@@ -4,8 +4,9 @@ use super::{Extents, Types, print, print_json};
 use crate::args::{PlanArgs, ProblemArgs};
 use crate::error::InputError;
 use crate::operands::{Epilogue, Factors, operand};
+use crate::place::Place;
 use crate::product::problem;
-use crate::request::{Kernel, Operand, Place, count, dtype, order, preset, shape};
+use crate::request::{Kernel, Operand, count, dtype, order, preset, shape};
 use serde::Serialize;
 use warpwright::builder::auto::{self, OperandFacts, Prediction};
 use warpwright::spec::{self, CopyWidths};
@@ -59,12 +60,14 @@ impl Planned {
     /// Reads the options and plans.
     pub fn of(args: &ProblemArgs) -> anyhow::Result<Planned> {
         let kernel = Kernel::of(&args.kernel)?;
-        let info = match &args.device_preset {
-            Some(name) => preset(name)?,
-            None => Place::of(args.device.as_deref())?.open()?.info().clone(),
-        };
+        let preset = args.device_preset.as_deref().map(preset).transpose()?;
+        let place = Place::of(args.device.as_deref())?;
         let (a, b, extents) = factors(args)?;
         let epilogue = Epilogue::read(&args.kernel, &args.typing)?;
+        let info = match preset {
+            Some(info) => info,
+            None => place.info(kernel.tag(a, b, epilogue.tree))?,
+        };
         let spec = kernel.desc(&info, a, b, epilogue.tree).spec()?;
         let order_d = spec.order_d.unwrap_or(spec::Order::Row);
         let order_c = epilogue.order_c().unwrap_or(order_d);

@@ -2,12 +2,14 @@
 
 use super::{Extents, print, print_json};
 use crate::args::VerifyArgs;
+use crate::counts::{self, Launched};
 use crate::error::InputError;
 use crate::files::{self, Matrices};
 use crate::operands::{Epilogue, Factors, operand, shown};
+use crate::place::Running;
 use crate::product::{Product, multiply};
 use crate::reference::Dense;
-use crate::request::{Kernel, Place};
+use crate::request::Kernel;
 use crate::tracked::Evaluator;
 use crate::verdict::{Verdict, Worst, judge};
 use serde::Serialize;
@@ -23,6 +25,9 @@ struct Report {
     epilogue: String,
     #[serde(flatten)]
     verdict: Verdict,
+    /// Of an emulated device, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    launches: Vec<Launched>,
 }
 
 /// Judges; whether every element is right.
@@ -41,16 +46,16 @@ pub fn run(args: &VerifyArgs) -> anyhow::Result<bool> {
 
 impl Report {
     fn of_kernel(args: &VerifyArgs) -> anyhow::Result<Report> {
-        let Product { factors, epilogue, device, plan, d, .. } =
-            multiply(&args.operands, &args.kernel, args.device.as_deref())?;
+        let Product { factors, epilogue, device, plan, d, launches, .. } =
+            multiply(&args.operands, &args.kernel, &args.device)?;
         let d = matrices_of(d.raw());
         let source = format!("{} on {}", plan.name(), device.name());
-        Ok(Report::new(source, &factors, &epilogue, plan.spec.acc, &d))
+        Ok(Report { launches, ..Report::new(source, &factors, &epilogue, plan.spec.acc, &d) })
     }
 
     fn of_file(args: &VerifyArgs, path: &str) -> anyhow::Result<Report> {
         let kernel = Kernel::of(&args.kernel)?;
-        let place = Place::of(args.device.as_deref())?;
+        let running = Running::of(&args.device)?;
         let factors = Factors::read(&args.operands)?;
         let epilogue = Epilogue::read(&args.kernel, &args.operands.typing)?;
         let d = files::read(path)?.typed(kernel.output, "--output-type")?.matrices("D")?;
@@ -62,8 +67,9 @@ impl Report {
             );
         }
         epilogue.check(needed)?;
-        let device = place.open()?;
-        let desc = kernel.desc(device.info(), operand(&factors.a), operand(&factors.b), epilogue.tree);
+        let (of_a, of_b) = (operand(&factors.a), operand(&factors.b));
+        let device = running.open(kernel.tag(of_a, of_b, epilogue.tree))?;
+        let desc = kernel.desc(device.info(), of_a, of_b, epilogue.tree);
         desc.spec()?;
         Ok(Report::new(path.to_owned(), &factors, &epilogue, desc.acc, &d))
     }
@@ -74,7 +80,14 @@ impl Report {
         let (a, b) = (Dense::of(&factors.a), Dense::of(&factors.b));
         let verdict = judge(&a, &b, acc, &evaluator, &Dense::of(d), d.dtype);
         let problem = Extents::of(factors);
-        Report { holds: verdict.holds(), source, problem, epilogue: epilogue.text.clone(), verdict }
+        Report {
+            holds: verdict.holds(),
+            source,
+            problem,
+            epilogue: epilogue.text.clone(),
+            verdict,
+            launches: Vec::new(),
+        }
     }
 
     fn text(&self) -> Result<String, std::fmt::Error> {
@@ -90,6 +103,7 @@ impl Report {
             writeln!(t, "worst    d[{batch}][{row}, {column}] = {value}, the reference is {reference}")?;
             writeln!(t, "         off by {error:.3e}, {ratio:.3} of the {allowed:.3e} allowed")?;
         }
+        counts::write(&mut t, &self.launches)?;
         Ok(t)
     }
 }

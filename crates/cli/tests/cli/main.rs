@@ -3,6 +3,7 @@
 
 mod book;
 mod common;
+mod emulator;
 mod explain;
 mod layout;
 mod layout_oracle;

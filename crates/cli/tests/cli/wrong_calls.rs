@@ -239,12 +239,8 @@ fn devices_that_are_not_there() {
     let folder = folder();
     let gemm = |device: &str| refused(&folder, &format!("gemm --a a.npy --b b.npy --out d.npy --device {device}"));
     assert_eq!(
-        gemm("emulator"),
-        "--device emulator does not exist yet in this version of warpwright: use host, which computes the same, or cuda:0"
-    );
-    assert_eq!(
         gemm("gpu7"),
-        "--device `gpu7` is not a device: use host, cuda:0 (or another ordinal), or leave it out to take a GPU if there is one"
+        "--device `gpu7` is not a device: use host, cuda:0 (or another ordinal), emulator, emulator:sm90 (or another tag), or leave it out to take a GPU if there is one"
     );
     // A driver that is missing, or a GPU that is: the same sentence as `devices` has.
     let devices = folder.ok("devices --json").json();
@@ -361,7 +357,7 @@ fn races_that_cannot_be_run_are_refused() {
         ),
         (
             "profile --shape 8x8x8 --device gpu7",
-            "--device `gpu7` is not a device: use host, cuda:0 (or another ordinal), or leave it out to take a GPU if there is one",
+            "--device `gpu7` is not a device: use host, cuda:0 (or another ordinal), emulator, emulator:sm90 (or another tag), or leave it out to take a GPU if there is one",
         ),
     ] {
         let text = refused(&folder, call);

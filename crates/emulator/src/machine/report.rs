@@ -31,3 +31,24 @@ pub struct Report {
     /// Asynchronous copies and matrix instructions that landed.
     pub asynchronous: u64,
 }
+
+impl Report {
+    /// Every count with its name, in the order of the fields.
+    pub fn counts(&self) -> [(&'static str, u64); 13] {
+        [
+            ("blocks", self.blocks),
+            ("warp_instructions", self.warp_instructions),
+            ("thread_instructions", self.thread_instructions),
+            ("global_read_bytes", self.global_read_bytes),
+            ("global_written_bytes", self.global_written_bytes),
+            ("shared_read_bytes", self.shared_read_bytes),
+            ("shared_written_bytes", self.shared_written_bytes),
+            ("shared_wavefronts", self.shared_wavefronts),
+            ("bank_conflicts", self.bank_conflicts),
+            ("barriers", self.barriers),
+            ("mbarrier_phases", self.mbarrier_phases),
+            ("tensor_products", self.tensor_products),
+            ("asynchronous", self.asynchronous),
+        ]
+    }
+}

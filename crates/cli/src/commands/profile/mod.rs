@@ -12,14 +12,15 @@ mod summary;
 use super::{print, print_json};
 use crate::error::InputError;
 use crate::files;
+use crate::place::Place;
 use crate::progress::Progress;
 use crate::remedy;
-use crate::request::{Place, count};
+use crate::request::count;
 use args::{OutputArgs, ProfileArgs};
 use problems::{Candidates, Named, problems};
 use report::{Race, Report};
 use std::path::Path;
-use warpwright::{Device, RaceRules, race};
+use warpwright::{ArchId, Device, RaceRules, race};
 
 /// Races; whether everything that was checked holds: the baseline, the results of the kernels, and that every race took place.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<bool> {
@@ -32,7 +33,10 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<bool> {
     let usual = RaceRules::default();
     let rounds = args.running.rounds.as_deref().map_or(Ok(usual.rounds), |text| count("rounds", text, 1))?;
     let seed = args.running.seed.as_deref().map_or(Ok(1), |text| count("seed", text, 0))? as u64;
-    let device = Place::of(args.running.device.as_deref())?.open()?;
+    let device = match Place::of(args.running.device.as_deref())? {
+        Place::Emulator(_) => return Err(InputError::NotTimed.into()),
+        place => place.open(ArchId::SM80)?,
+    };
     let library = !args.candidates.no_cublaslt && !device.is_host();
     let rules = RaceRules { rounds, seed, library, ..usual };
     let tables = !args.output.json && !args.output.summary;
