@@ -101,6 +101,14 @@ impl AnyGemm {
         self.core.explain(problem)
     }
 
+    /// As [`Kernel::prepare_on`](crate::Kernel::prepare_on).
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn prepare_on(&self, stream: &Stream, problem: &Problem) -> Result<usize, RunError> {
+        self.core.prepare_on(stream, problem)
+    }
+
     /// As [`Kernel::prepare`](crate::Kernel::prepare).
     ///
     /// # Errors

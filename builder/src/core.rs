@@ -77,17 +77,27 @@ impl Core {
         Ok(self.make(&problem, &facts)?.workspace.bytes)
     }
 
+    pub(crate) fn prepare_on(&self, stream: &Stream, problem: &Problem) -> Result<usize, RunError> {
+        self.check_stream(stream)?;
+        let problem = dense_if_single(problem.clone());
+        let prepared = self.make(&problem, &self.usual_facts(&problem))?;
+        launch::place(stream, &prepared.executable, &prepared.workspace, None)?;
+        Ok(prepared.workspace.bytes)
+    }
+
+    fn check_stream(&self, stream: &Stream) -> Result<(), RunError> {
+        let (given, expected) = (stream.device().space(), self.device.space());
+        if given == expected { Ok(()) } else { Err(RunError::WrongStream { given, expected }) }
+    }
+
     pub(crate) fn run(
         &self,
         stream: &Stream,
         given: &Arguments<'_>,
         workspace: Option<WorkspacePtr>,
     ) -> Result<(), RunError> {
-        let (at, expected) = (stream.device().space(), self.device.space());
-        if at != expected {
-            return Err(RunError::WrongStream { given: at, expected });
-        }
-        let call = infer(&self.spec, &self.epilogue, expected, given)?;
+        self.check_stream(stream)?;
+        let call = infer(&self.spec, &self.epilogue, self.device.space(), given)?;
         let Call { problem, facts, arguments } = &call;
         check(&Spec {
             order_a: Some(facts.order_a),

@@ -128,6 +128,14 @@ impl<'a, K: GemmKernel> Gemm<'a, K> {
         self.kernel.prepare(problem)
     }
 
+    /// As [`Kernel::prepare_on`].
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn prepare_on(&self, stream: &Stream, problem: &Problem) -> Result<usize, RunError> {
+        self.kernel.prepare_on(stream, problem)
+    }
+
     /// As [`Kernel::splits`].
     pub fn splits(self, parts: usize) -> Self {
         Gemm { kernel: self.kernel.splits(parts), ..self }
@@ -210,14 +218,23 @@ impl<K: GemmKernel> Kernel<K> {
         self.core.explain(problem)
     }
 
-    /// Plans a problem and compiles what the plan needs, so that running it later compiles and allocates nothing; answers
-    /// how many bytes of workspace a run needs. Layouts that are `Auto` are taken as K-major inputs and a row-major D:
+    /// Plans a problem and compiles what the plan needs, so that running it later compiles nothing; answers how many bytes of
+    /// workspace a run needs, which is allocated at the first run on a stream or by [`prepare_on`](Self::prepare_on). Layouts that are `Auto` are taken as K-major inputs and a row-major D:
     /// operands that lie otherwise are prepared by running once.
     ///
     /// # Errors
     /// [`BuildError`].
     pub fn prepare(&self, problem: &Problem) -> Result<usize, BuildError> {
         self.core.prepare(problem)
+    }
+
+    /// As [`prepare`](Self::prepare), and reserves the workspace that runs on this stream take, so that they can be captured
+    /// although none was run there. Only kernels that split K take any.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn prepare_on(&self, stream: &Stream, problem: &Problem) -> Result<usize, RunError> {
+        self.core.prepare_on(stream, problem)
     }
 
     /// The same kernel with K cut into `parts` parts by different blocks, or as many as K has tiles: of a `SplitK` or
@@ -271,6 +288,14 @@ impl<A: Element, B: Element, D: Element> DynGemm<A, B, D> {
     /// [`PlanError`] if there is no plan.
     pub fn explain(&self, problem: &Problem) -> Result<String, PlanError> {
         self.core.explain(problem)
+    }
+
+    /// As [`Kernel::prepare_on`].
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn prepare_on(&self, stream: &Stream, problem: &Problem) -> Result<usize, RunError> {
+        self.core.prepare_on(stream, problem)
     }
 
     /// As [`Kernel::prepare`].

@@ -20,10 +20,13 @@ pub(crate) fn launch(
     epilogue: &Epilogue,
     given: Option<WorkspacePtr>,
 ) -> Result<(), RunError> {
-    // What the call refuses is refused before the workspace is touched.
-    lower::call(plan, problem, arguments, epilogue, *resident, DeviceWorkspace::default())?;
-    let at = place(stream, executable, workspace, given)?;
-    let call = lower::call(plan, problem, arguments, epilogue, *resident, at)?;
+    let mut at = DeviceWorkspace::default();
+    let mut call = lower::call(plan, problem, arguments, epilogue, *resident, at)?;
+    // What is refused is refused before the workspace is touched.
+    if workspace.bytes > 0 {
+        at = place(stream, executable, workspace, given)?;
+        call = lower::call(plan, problem, arguments, epilogue, *resident, at)?;
+    }
     let invocation = Invocation { launches: &[call.launch()], host: &NoHostProgram };
     // SAFETY: the parameters are those of the plan that was lowered; `infer` and `can_implement` checked that every operand is
     // in this device's memory with the extents that they state, and the views borrow that memory until the work is submitted.
@@ -38,7 +41,7 @@ pub(crate) fn launch(
 
 /// Where a launch's flags and partial sums are: in the caller's workspace, whose flags are cleared first, or in slots of this
 /// kernel and stream, whose flags every launch leaves zero.
-fn place(
+pub(crate) fn place(
     stream: &Stream,
     executable: &Executable,
     regions: &WorkspaceRegions,

@@ -42,7 +42,8 @@ impl Backend for StandIn {
         Space::Host
     }
     fn open_stream(&self) -> std::result::Result<Box<dyn BackendStream>, StreamError> {
-        Ok(Box::new(Queue(self.counts.clone())))
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        Ok(Box::new(Queue(self.counts.clone(), NEXT.fetch_add(1, Ordering::Relaxed) as u64)))
     }
     fn synchronize(&self) -> std::result::Result<(), StreamError> {
         Ok(())
@@ -72,7 +73,24 @@ impl BackendExecutable for Loaded {
 }
 
 #[derive(Debug)]
-struct Queue(Arc<Counts>);
+struct Queue(Arc<Counts>, u64);
+
+/// Memory that starts where a GPU's would.
+#[derive(Debug)]
+struct Block(Vec<u8>, usize);
+
+// SAFETY: the bytes are this value's own, and the vector is never touched again.
+unsafe impl Buffer for Block {
+    fn space(&self) -> Space {
+        Space::Host
+    }
+    fn address(&self) -> u64 {
+        (self.0.as_ptr() as u64).next_multiple_of(256)
+    }
+    fn bytes(&self) -> usize {
+        self.1
+    }
+}
 
 struct Recorded;
 
@@ -84,7 +102,7 @@ impl BackendGraph for Recorded {
 
 impl BackendStream for Queue {
     fn handle(&self) -> u64 {
-        1
+        self.1
     }
     fn synchronize(&self) -> std::result::Result<(), StreamError> {
         Ok(())
@@ -104,7 +122,7 @@ impl BackendStream for Queue {
         Ok(Box::new(Recorded))
     }
     fn allocate(&self, bytes: usize) -> std::result::Result<Box<dyn Buffer>, MemoryError> {
-        Err(MemoryError::OutOfMemory { space: Space::Host, bytes })
+        Ok(Box::new(Block(vec![0; bytes + 256], bytes)))
     }
     unsafe fn copy_from_host(&self, _: u64, _: &[u8]) -> std::result::Result<(), MemoryError> {
         Ok(())
@@ -273,5 +291,37 @@ fn problems_of_one_class_share_a_kernel() -> Result {
         kernel.run_with(&stream, &a, &b, &mut d, acc())?;
     }
     assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 600));
+    Ok(())
+}
+
+#[test]
+fn workspace_of_a_split_is_there_before_a_capture_or_is_the_callers() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::a100());
+    let mut gemm = GemmBuilder::<Sm80, f16, f32>::auto().build(&device)?;
+    let problem = Problem::dense(64, 64, 16384);
+    let (a, b, mut d) =
+        (Tensor::<f16>::zeros(64, 16384)?, Tensor::<f16>::column_major(16384, 64)?, Tensor::<f16>::zeros(64, 64)?);
+    let needed = gemm.prepare(&problem)?;
+    assert!(needed > 0, "K is not split");
+    // Compiled, but nothing was allocated for this stream.
+    let cold = device.new_stream()?;
+    match cold.capture(|stream| gemm.run(stream, &a, &b, &mut d)) {
+        Err(CaptureError::Body(RunError::Workspace(_))) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    assert_eq!(load(&counts.launches), 0);
+    let warm = device.new_stream()?;
+    assert_eq!(gemm.prepare_on(&warm, &problem)?, needed);
+    let _ = warm.capture(|stream| gemm.run(stream, &a, &b, &mut d))?;
+    let own = vec![0u8; needed + 256];
+    let address = (own.as_ptr() as u64).next_multiple_of(256);
+    let workspace = warpwright::WorkspacePtr { address, bytes: needed };
+    let _ = cold.capture(|stream| gemm.run_in(stream, &a, &b, &mut d, Some(workspace)))?;
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 2));
+    let before = ALLOCATIONS.with(Cell::get);
+    for _ in 0..10 {
+        gemm.run(&warm, &a, &b, &mut d)?;
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
     Ok(())
 }

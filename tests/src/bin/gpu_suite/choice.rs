@@ -135,8 +135,10 @@ fn run(rounds: usize, ordinal: usize) -> Result {
         let facts = OperandFacts::K_MAJOR;
         let chosen = resolve(&spec, device.info(), &problem, &facts)?;
         let mut plans = alternatives(&spec, device.info(), &problem, &facts)?;
-        let whole = plans.iter().filter(|plan| plan.splits == 1).copied();
-        let stream_k: Vec<_> = whole.map(|plan| with(&plan, SchedulerId::STREAM_K)).collect();
+        // One depth of each tile, the deepest, is enough to see where stream-K would be better.
+        let whole = plans.iter().filter(|plan| plan.splits == 1);
+        let mut stream_k: Vec<_> = whole.map(|plan| with(plan, SchedulerId::STREAM_K)).collect();
+        stream_k.dedup_by_key(|plan| plan.tile);
         plans.extend(stream_k);
         kernels.make(&plans)?;
         let rules = RaceRules { library: false, ..RaceRules::default() };
