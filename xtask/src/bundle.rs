@@ -88,3 +88,20 @@ pub fn run() -> Result<()> {
     println!("bundle: {} (run.sh there tests, checks and times; run.sh profile races)", bundle.display());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn the_script_can_be_parsed() {
+        let checking = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn();
+        let mut checking = checking.expect("bash, which runs the bundle's script, is here");
+        let mut stdin = checking.stdin.take().expect("it is piped");
+        stdin.write_all(SCRIPT.as_bytes()).expect("bash reads it");
+        drop(stdin);
+        assert!(checking.wait().expect("bash ends").success());
+    }
+}

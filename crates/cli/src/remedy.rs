@@ -1,6 +1,6 @@
 //! What to do about a rule of the library, in terms of the options. Rules whose own words name the remedy are not here.
 
-use warpwright::{BuildError, PlanError, RunError, Violation};
+use warpwright::{BuildError, PlanError, RaceError, RunError, Violation};
 
 /// The remedy of an error, if the error does not name one that the command line has.
 pub fn of(error: &anyhow::Error) -> Option<&'static str> {
@@ -9,6 +9,9 @@ pub fn of(error: &anyhow::Error) -> Option<&'static str> {
             RunError::Build(error) => of_build(error),
             _ => None,
         };
+    }
+    if let Some(RaceError::Untimed { .. }) = error.downcast_ref() {
+        return Some("that is, give --device host or --device cuda:0");
     }
     let build = error.downcast_ref::<BuildError>().and_then(of_build);
     let plan = || error.downcast_ref::<PlanError>().and_then(of_plan);

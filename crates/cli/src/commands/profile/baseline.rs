@@ -4,7 +4,8 @@ use super::suites::{BASELINE_DEVICE, Known, baseline};
 use crate::error::InputError;
 use serde::Serialize;
 use std::fmt;
-use warpwright::{Device, RaceError, RaceProblem, RaceRules, time_library};
+use warpwright::runtime::cublaslt::CublasLtError;
+use warpwright::{Device, RaceError, RaceProblem, RaceRefusalReason, RaceRules, time_library};
 
 /// How far off one may be.
 const ALLOWED: f64 = 0.05;
@@ -28,15 +29,20 @@ struct Row {
     n: usize,
     k: usize,
     known_us: f64,
-    measured_us: f64,
+    /// Absent if cuBLASLt does not compute it.
+    measured_us: Option<f64>,
     /// Measured over known.
-    ratio: f64,
+    ratio: Option<f64>,
     holds: bool,
+    /// Why there is no time.
+    failed: Option<String>,
 }
 
 impl Row {
-    fn new(known: &Known, seconds: f64) -> Row {
-        let (mnk, ratio) = (known.mnk(), seconds * 1e6 / known.microseconds);
+    fn new(known: &Known, measured: Result<f64, String>) -> Row {
+        let mnk = known.mnk();
+        let measured_us = measured.as_ref().ok().map(|seconds| seconds * 1e6);
+        let ratio = measured_us.map(|us| us / known.microseconds);
         Row {
             element: known.element().name(),
             fast_accumulation: known.fast_accumulation,
@@ -44,9 +50,10 @@ impl Row {
             n: mnk.n,
             k: mnk.k,
             known_us: known.microseconds,
-            measured_us: seconds * 1e6,
+            measured_us,
             ratio,
-            holds: (ratio - 1.0).abs() <= ALLOWED,
+            holds: ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= ALLOWED),
+            failed: measured.err(),
         }
     }
 }
@@ -65,9 +72,16 @@ pub fn check(device: &Device, rules: &RaceRules<'_>, mut step: impl FnMut()) -> 
         let mut measured = || -> Result<Row, RaceError> {
             let fast_accumulation = known.fast_accumulation;
             let problem = RaceProblem { fast_accumulation, ..RaceProblem::new(known.mnk(), known.element()) };
-            let times = time_library(device, &problem, &rules)?;
-            cublaslt = times.version.to_string();
-            Ok(Row::new(&known, times.seconds()))
+            let seconds = match time_library(device, &problem, &rules) {
+                Ok(times) => {
+                    cublaslt = times.version.to_string();
+                    Ok(times.seconds())
+                }
+                // One shape that fails is off; a library that is not there has nothing to say of any.
+                Err(RaceError::Library(reason)) if !is_missing(&reason) => Err(reason.to_string()),
+                Err(error) => return Err(error),
+            };
+            Ok(Row::new(&known, seconds))
         };
         let row = match measured()? {
             row if row.holds => row,
@@ -79,15 +93,25 @@ pub fn check(device: &Device, rules: &RaceRules<'_>, mut step: impl FnMut()) -> 
     Ok(Check { holds: rows.iter().all(|row| row.holds), cublaslt, rows })
 }
 
+fn is_missing(reason: &RaceRefusalReason) -> bool {
+    matches!(reason, RaceRefusalReason::Library(CublasLtError::Missing(_) | CublasLtError::NotCuda { .. }))
+}
+
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} on ten shapes of which its time on an {BASELINE_DEVICE} is known", self.cublaslt)?;
         writeln!(f, "{:<10} {:<16} {:>9} {:>11} {:>14}", "type", "shape", "known us", "measured us", "measured/known")?;
-        for Row { element, fast_accumulation, m, n, k, known_us, measured_us, ratio, holds } in &self.rows {
+        for Row { element, fast_accumulation, m, n, k, known_us, measured_us, ratio, holds, failed } in &self.rows {
             let element = format!("{element}{}", if *fast_accumulation { " fast" } else { "" });
-            let off = if *holds { "" } else { "  OFF" };
             let shape = format!("{m}x{n}x{k}");
-            writeln!(f, "{element:<10} {shape:<16} {known_us:>9.2} {measured_us:>11.2} {ratio:>14.3}{off}")?;
+            let number = |x: &Option<f64>, digits: usize| x.map_or("-".into(), |x| format!("{x:.digits$}"));
+            let off = match failed {
+                Some(why) => format!("  OFF: {why}"),
+                None if *holds => String::new(),
+                None => "  OFF".into(),
+            };
+            let (measured, ratio) = (number(measured_us, 2), number(ratio, 3));
+            writeln!(f, "{element:<10} {shape:<16} {known_us:>9.2} {measured:>11} {ratio:>14}{off}")?;
         }
         match self.holds {
             true => writeln!(f, "the harness reproduces the baseline: every time is within 5 %"),
@@ -102,7 +126,7 @@ mod tests {
 
     fn check_of(factor: f64) -> Check {
         let rows: Vec<Row> =
-            baseline().iter().map(|known| Row::new(known, known.microseconds * 1e-6 * factor)).collect();
+            baseline().iter().map(|known| Row::new(known, Ok(known.microseconds * 1e-6 * factor))).collect();
         Check { holds: rows.iter().all(|row| row.holds), cublaslt: "cuBLASLt 13.0.2".into(), rows }
     }
 
@@ -112,6 +136,10 @@ mod tests {
             assert_eq!(check_of(factor).holds, holds, "{factor}");
         }
         assert!(!check_of(f64::NAN).holds);
+        let failed = Row::new(&baseline()[0], Err("no algorithm".into()));
+        assert!(!failed.holds);
+        let check = Check { holds: false, cublaslt: String::new(), rows: vec![failed] };
+        assert!(check.to_string().contains("-              -  OFF: no algorithm"), "{check}");
         assert!(check_of(1.2).to_string().contains("NOT reproduce"));
         assert!(check_of(1.0).to_string().ends_with("every time is within 5 %\n"));
     }
