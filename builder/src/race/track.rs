@@ -59,6 +59,12 @@ impl RaceTrack {
         }
         let stream = device.new_stream()?;
         stream.mark().map_err(|source| RaceError::Untimed { device: device.name().to_owned(), source })?;
+        RaceTrack::laid(stream, problem, rules)
+    }
+
+    /// A track of a problem that has elements, whether or not the device times.
+    fn laid(stream: Stream, problem: &RaceProblem, rules: &RaceRules<'_>) -> Result<RaceTrack, RaceError> {
+        let device = stream.device().clone();
         let layouts = problem.layouts();
         let spans = [(problem.a, layouts[0]), (problem.b, layouts[1]), (problem.d, layouts[2])]
             .map(|(dtype, layout)| layout.span(dtype));
@@ -76,7 +82,7 @@ impl RaceTrack {
         let flush = zeros(rules.flush_bytes.unwrap_or(usual).max(1))?;
         let operand = |memory, dtype, layout| Operand { memory, dtype, layout };
         Ok(RaceTrack {
-            device: device.clone(),
+            device,
             problem: *problem,
             a: operand(a, problem.a, layouts[0]),
             b: operand(b, problem.b, layouts[1]),
@@ -186,5 +192,85 @@ impl RaceTrack {
             let bytes = read.iter().find(|(read, _)| *read == line).map(|(_, bytes)| bytes);
             bytes.map_or(f64::NAN, |bytes| d.decode(bytes, index))
         })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::race::RaceEntrant;
+    use warpwright_arch::{ArchId, Sm80};
+    use warpwright_runtime::DeviceError;
+    use warpwright_spec::{GemmDesc, default_accumulator};
+
+    fn track(device: &Device, problem: &RaceProblem) -> RaceTrack {
+        let rules = RaceRules { flush_bytes: Some(64), ..RaceRules::default() };
+        RaceTrack::laid(device.new_stream().unwrap(), problem, &rules).unwrap()
+    }
+
+    /// A GPU's plans, launches and memory, without its time.
+    #[test]
+    fn kernels_of_a_gpu_are_prepared_for_the_very_run_and_checked() {
+        let device = match Device::emulator::<Sm80>() {
+            Ok(device) => device,
+            Err(DeviceError::NoNvrtc(missing)) => {
+                assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
+                return;
+            }
+            Err(other) => panic!("{other}"),
+        };
+        for (a, mnk, order_d) in [
+            (Dtype::Bf16, Mnk { m: 40, n: 48, k: 64 }, Order::Row),
+            (Dtype::F16, Mnk { m: 33, n: 20, k: 41 }, Order::Column),
+            (Dtype::I8, Mnk { m: 32, n: 32, k: 64 }, Order::Row),
+        ] {
+            let problem = RaceProblem { order_d, ..RaceProblem::new(mnk, a) };
+            let mut track = track(&device, &problem);
+            let mut desc = GemmDesc::new(ArchId::SM80, a, default_accumulator(a));
+            desc.tile = Some(Mnk { m: 32, n: 32, k: if a == Dtype::I8 { 64 } else { 32 } });
+            let gemm = RaceEntrant::from_desc("", &desc).unwrap().build(&device, &problem).unwrap();
+            gemm.prepare(&track.problem_of_plans()).unwrap();
+            let plan = track.plan(&gemm).unwrap();
+            track
+                .checked_by(Judged::Kernel, |a, b, d, stream| Ok(gemm.run_raw(stream, a, b, d, CallArgs::default())?))
+                .unwrap();
+            assert_eq!(gemm.compiled().len(), 1, "what was prepared is what ran: {}", plan.name());
+            assert_eq!(gemm.compiled()[0].0.widths, plan.widths);
+            assert!(track.predicted(&plan).is_some_and(|seconds| seconds > 0.0));
+        }
+    }
+
+    #[test]
+    fn a_shifted_or_unwritten_product_is_seen() {
+        let device = Device::host();
+        for order_d in [Order::Row, Order::Column] {
+            let problem =
+                RaceProblem { order_d, batch: 2, ..RaceProblem::new(Mnk { m: 24, n: 40, k: 32 }, Dtype::F32) };
+            let mut track = track(&device, &problem);
+            let desc = GemmDesc::new(ArchId::SM80, Dtype::F32, Dtype::F32);
+            let gemm = RaceEntrant::from_desc("", &desc).unwrap().build(&device, &problem).unwrap();
+            let mut run = |shift: usize| {
+                track.checked_by(Judged::Kernel, |a, b, d, stream| {
+                    gemm.run_raw(stream, a, b, d, CallArgs::default())?;
+                    let [batch, rows, columns] = d.extents();
+                    // SAFETY: D is read and written by this thread alone.
+                    let read = unsafe { d.as_raw_view() };
+                    for b in 0..batch {
+                        for m in (0..rows).rev() {
+                            for n in 0..columns {
+                                let x = read.decode_at(b, m.saturating_sub(shift), n);
+                                // SAFETY: as above.
+                                unsafe { d.encode_at(b, m, n, x) };
+                            }
+                        }
+                    }
+                    Ok(())
+                })
+            };
+            run(0).unwrap();
+            assert!(matches!(run(1), Err(RaceRefusalReason::Wrong(_))));
+            let idle = track.checked_by(Judged::Library, |_, _, _, _| Ok(()));
+            assert!(matches!(idle, Err(RaceRefusalReason::Wrong(wrong)) if wrong.got.is_nan()));
+        }
     }
 }
