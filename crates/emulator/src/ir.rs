@@ -86,6 +86,8 @@ pub(crate) struct Atomic {
     /// The second operand of `cas`.
     pub swap: Src,
     pub apply: Apply,
+    /// The same in global memory.
+    pub apply_global: Apply,
 }
 
 /// Which lane a shuffle reads.

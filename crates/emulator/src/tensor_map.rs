@@ -92,13 +92,18 @@ impl TensorSwizzle {
 
     /// Where the byte at `address` of the shared window really lies. Absolute addresses count, not those in a tile.
     pub const fn apply(self, address: u32) -> u32 {
+        self.apply_from(address, 0)
+    }
+
+    /// The same with lines of 128 bytes counted from line `base` on, as a matrix descriptor's base offset has it.
+    pub(crate) const fn apply_from(self, address: u32, base: u32) -> u32 {
         let lines = match self {
             TensorSwizzle::None => return address,
             TensorSwizzle::B32 => 1,
             TensorSwizzle::B64 => 3,
             TensorSwizzle::B128 => 7,
         };
-        address ^ (address >> 7 & lines) << 4
+        address ^ ((address >> 7).wrapping_sub(base) & lines) << 4
     }
 }
 

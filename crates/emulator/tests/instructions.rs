@@ -90,7 +90,7 @@ fn integer_arithmetic() {
     agrees("mad.wide.u32 %oo, %a, %b, %z;", |x, y, z| (u64::from(u(x)) * u64::from(u(y))).wrapping_add(z));
     agrees("div.u32 %o, %a, %b;", |x, y, _| u64::from(u(x).checked_div(u(y)).unwrap_or(u32::MAX)));
     agrees("div.s32 %o, %a, %b;", |x, y, _| if u(y) == 0 { u64::from(u32::MAX) } else { r(s(x).wrapping_div(s(y))) });
-    agrees("rem.s64 %oo, %x, %y;", |x, y, _| if y == 0 { x } else { (x as i64).wrapping_rem(y as i64) as u64 });
+    agrees("rem.s64 %oo, %x, %y;", |x, y, _| if y == 0 { !0 } else { (x as i64).wrapping_rem(y as i64) as u64 });
     agrees("min.s32 %o, %a, %b;", |x, y, _| r(s(x).min(s(y))));
     agrees("max.u64 %oo, %x, %y;", |x, y, _| x.max(y));
     agrees("abs.s32 %o, %a;", |x, _, _| r(s(x).wrapping_abs()));

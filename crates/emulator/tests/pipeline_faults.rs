@@ -177,7 +177,7 @@ fn wrong_descriptors() {
     planted("0x4000004000010000", "0x4000002000010000", SAME, &[report(Descriptor, MULTIPLY, "")]);
     let swizzle = [report(Descriptor, MULTIPLY, LOAD_A), report(Descriptor, MULTIPLY, LOAD_B)];
     planted("0x4000004000010000", "0x8000004000010000", SAME, &swizzle);
-    planted("0x4000004000010000", "0x4002004000010000", SAME, &[report(Descriptor, MULTIPLY, "")]);
+    planted("0x4000004000010000", "0x4002004000010000", SAME, &swizzle);
 }
 
 #[test]

@@ -228,7 +228,7 @@ fn planted_faults() {
     // Descriptors that name memory outside, or use bits that do not exist.
     let outside = wgmma_bf16(layout.descriptor(A + (128 << 10), 16), layout.descriptor(B, 16), false, false);
     assert_eq!(kind(FENCE, &format!("{BEGIN}{outside}{END}")), Some(FaultKind::OutOfBounds));
-    let offset = wgmma_bf16(layout.descriptor(A, 16) | 1 << 49, layout.descriptor(B, 16), false, false);
+    let offset = wgmma_bf16(layout.descriptor(A, 16) | 1 << 52, layout.descriptor(B, 16), false, false);
     assert_eq!(kind(FENCE, &format!("{BEGIN}{offset}{END}")), Some(FaultKind::Descriptor));
     // Only some lanes.
     let some = format!("{BEGIN}    setp.ne.u32 %p3, %r0, 7;\n    @%p3 {}{END}", mma.trim_start());

@@ -157,8 +157,9 @@ fn approximate() -> Vec<Instruction> {
         add(format!("ex2.approx{ftz}.f32 %fo, %fa;"), two(-22.0), 0.0);
         add(format!("lg2.approx{ftz}.f32 %fo, %fa;"), two(-22.0), two(-22.0));
         add(format!("lg2.approx{ftz}.f32 %fo, %fc;"), two(-22.0), two(-22.0));
-        add(format!("sin.approx{ftz}.f32 %fo, %fa;"), 0.0, two(-20.5));
-        add(format!("cos.approx{ftz}.f32 %fo, %fa;"), 0.0, two(-20.5));
+        for function in ["sin", "cos"] {
+            list.push(Instruction { text: format!("{function}.approx{ftz}.f32 %fo, %fa;"), accuracy: Accuracy::Angle });
+        }
     }
     list.push(near("tanh.approx.f32 %fo, %fa;", Format::F32, two(-11.0), 0.0));
     list
@@ -222,8 +223,7 @@ fn half_approximate(name: &str, format: Format) -> Vec<Instruction> {
     };
     for (ty, d, a) in [(name.to_owned(), "%ho", "%ha"), (format!("{name}x2"), "%o", "%a")] {
         list.push(near(format!("ex2.approx{ftz}.{ty} {d}, {a};"), format, ex2, 0.0));
-        let (relative, absolute) = if format == Format::F16 { (0.0, tanh) } else { (tanh, 0.0) };
-        list.push(near(format!("tanh.approx.{ty} {d}, {a};"), format, relative, absolute));
+        list.push(near(format!("tanh.approx.{ty} {d}, {a};"), format, 0.0, tanh));
     }
     list
 }

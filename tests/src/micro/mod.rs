@@ -89,6 +89,9 @@ pub enum Accuracy {
         /// Absolute distance.
         absolute: f64,
     },
+    /// Sine and cosine in f32 of the thread's first operand: absolute 2^−20.5 up to 2π and 2^−14.7 up to 100π; beyond, anything
+    /// that is one.
+    Angle,
 }
 
 /// A float format.
@@ -117,7 +120,7 @@ impl Micro {
     }
 }
 
-/// Every micro-kernel, those that the hardware refuses last.
+/// Every micro-kernel; those that fault, with which a process ends, come last but for a few.
 pub fn all() -> Vec<Micro> {
     let families: [fn() -> Vec<Micro>; 11] = [
         integer::all,
@@ -144,10 +147,16 @@ pub fn difference(micro: &Micro, hardware: &[u8], emulated: &[u8]) -> Option<Str
     for part in &micro.parts {
         let range = part.offset..part.offset + part.len;
         let (h, e) = (&hardware[range.clone()], &emulated[range.clone()]);
-        if let Accuracy::Near { format, relative, absolute } = part.accuracy {
+        let near = match part.accuracy {
+            Accuracy::Near { format, relative, absolute } => Some((format, relative, absolute)),
+            Accuracy::Angle => Some((Format::F32, 0.0, 0.0)),
+            Accuracy::Bits => None,
+        };
+        if let Some((format, relative, absolute)) = near {
             loose[range].fill(true);
             let size = format.bytes();
             for (i, (h, e)) in h.chunks_exact(size).zip(e.chunks_exact(size)).enumerate() {
+                let absolute = if part.accuracy == Accuracy::Angle { angle(micro, i) } else { absolute };
                 let (x, y) = (format.value(h), format.value(e));
                 let near = x == y || (x - y).abs() <= (relative * x.abs()).max(absolute) || (x.is_nan() && h == e);
                 if !near {
@@ -169,6 +178,16 @@ pub fn difference(micro: &Micro, hardware: &[u8], emulated: &[u8]) -> Option<Str
     let i = (0..hardware.len()).find(|i| !loose[*i] && hardware[*i] != emulated[*i])?;
     let word = i / 8 * 8..(i / 8 * 8 + 8).min(hardware.len());
     Some(format!("byte {i}: {:02x?} on the hardware, {:02x?} here", &hardware[word.clone()], &emulated[word]))
+}
+
+/// How far the sine of the first operand of thread `i` may be off.
+fn angle(micro: &Micro, i: usize) -> f64 {
+    let x = micro.input.get(scalar::OPERANDS * i..).map_or(0.0, |bytes| Format::F32.value(&bytes[..4]).abs());
+    match x / core::f64::consts::TAU {
+        0.0..=1.0 => 2f64.powf(-20.5),
+        1.0..=50.0 => 2f64.powf(-14.7),
+        _ => 2.0,
+    }
 }
 
 impl Format {

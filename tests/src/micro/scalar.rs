@@ -6,6 +6,9 @@ use super::{Accuracy, Micro, Part};
 /// Threads of a kernel, each with three operands.
 pub(super) const THREADS: usize = 256;
 
+/// Bytes of a thread's operands.
+pub(super) const OPERANDS: usize = 24;
+
 /// Instructions in one kernel.
 const MOST: usize = 48;
 

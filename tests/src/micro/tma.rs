@@ -19,7 +19,10 @@ pub(super) fn all() -> Vec<Micro> {
     for (element, operations) in REDUCTIONS {
         for operation in operations {
             let spec = TensorMapSpec::new(element, 0, &[64, 24], &[64 * u64::from(element.bytes())], &[32, 8]);
-            out.push(store(&format!("tma reduce {operation} {element:?}"), operation, spec, &[16, 4]));
+            let mut micro = store(&format!("tma reduce {operation} {element:?}"), operation, spec, &[16, 4]);
+            // Bits are those of unsigned numbers.
+            micro.traps = element == TensorElement::S64 && matches!(*operation, "and" | "or" | "xor");
+            out.push(micro);
         }
     }
     out.push(bulk());

@@ -144,7 +144,7 @@ fn reduction(a: &Args<'_, '_, '_>, own_type: bool) -> Decoded<Option<BulkReduce>
     let operation = names.into_iter().find(|name| a.has(name)).ok_or_else(|| a.unsupported(""))?;
     let own = if own_type {
         let ty = a.ty()?;
-        let apply = super::atomic_apply(operation, ty).ok_or_else(|| a.unsupported(""))?;
+        let apply = super::apply_global(operation, ty).ok_or_else(|| a.unsupported(""))?;
         Some((apply, (ty.bits() / 8) as u8))
     } else {
         None

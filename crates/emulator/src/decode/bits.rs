@@ -101,7 +101,7 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
                 let (from, into) = (r.read_wide(from), r.read_wide(into));
                 let (at, n) = (r.read::<u32>(at), r.read::<u32>(n));
                 let out = core::array::from_fn(|l| {
-                    let (at, n) = (at[l] & 255, n[l] & 255);
+                    let (at, n) = (field_operand(at[l], bits), field_operand(n[l], bits));
                     let field = if n >= 64 { u64::MAX } else { (1 << n) - 1 };
                     let field = field.checked_shl(at).unwrap_or(0);
                     into[l] & !field | from[l].checked_shl(at).unwrap_or(0) & field
@@ -141,8 +141,13 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
     }))
 }
 
+/// Position and length of a field: the 32-bit instructions read 8 bits, the 64-bit routines all.
+fn field_operand(value: u32, bits: u32) -> u32 {
+    if bits == 32 { value & 255 } else { value }
+}
+
 fn extract(x: u64, at: u32, n: u32, bits: u32, signed: bool) -> u64 {
-    let (at, n) = (at & 255, n & 255);
+    let (at, n) = (field_operand(at, bits), field_operand(n, bits));
     let sign = match (n, at.saturating_add(n).min(bits)) {
         (0, _) => 0,
         (_, end) => x >> (end - 1).min(63) & 1,

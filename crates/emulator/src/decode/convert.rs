@@ -1,7 +1,9 @@
 //! `cvt`.
 
 use super::args::{Args, Decoded, Ty, compute};
-use super::rounding::{Rounding, flush, overflow, quantise, saturate, to_f32};
+use super::exact;
+use super::half::Half;
+use super::rounding::{Rounding, flush, overflow, quantise, saturate64, to_f32};
 use crate::ir::Op;
 use crate::machine::registers::LANES;
 use warpwright_numeric::{Dtype, bf16, e4m3, e5m2, f16};
@@ -70,7 +72,7 @@ fn narrow(x: f64, to: Dtype, rounding: Rounding, saturates: bool) -> u64 {
     let max = to.max_finite();
     let x = overflow(quantise(x, precision, min_exponent, rounding), max, rounding);
     let x = if saturates { x.clamp(-max, max) } else { x };
-    u64::from(if to == Dtype::F16 { f16::from_f64(x).to_bits() } else { bf16::from_f64(x).to_bits() })
+    u64::from(if to == Dtype::F16 { f16::narrow(x) } else { bf16::narrow(x) })
 }
 
 fn widen(bits: u64, from: Dtype) -> f64 {
@@ -88,7 +90,7 @@ fn pack(a: &mut Args<'_, '_, '_>, to: Dtype) -> Decoded<Op> {
     let (rounding, relu, saturates) = (Rounding::of(a), a.has("relu"), a.has("satfinite"));
     let bits = to.bits() as u32;
     let one = move |x: f32| {
-        if relu && x < 0.0 { 0 } else { narrow(f64::from(x), to, rounding, saturates) }
+        if relu && x.is_sign_negative() && !x.is_nan() { 0 } else { narrow(f64::from(x), to, rounding, saturates) }
     };
     if rounding == Rounding::NearestEven && !relu && !saturates && bits == 16 {
         let one = move |x: f32| match to {
@@ -112,7 +114,7 @@ fn repack(a: &mut Args<'_, '_, '_>, to: Dtype, from: Dtype) -> Decoded<Op> {
     let keep = (1u64 << wide) - 1;
     let one = move |bits: u64| {
         let x = widen(bits, from);
-        if relu && x < 0.0 { 0 } else { narrow(x, to, rounding, saturates) }
+        if relu && x.is_sign_negative() && !x.is_nan() { 0 } else { narrow(x, to, rounding, saturates) }
     };
     Ok(compute(move |r, mask| {
         let x = r.read_wide(x).map(|x| one(x >> wide & keep) << out | one(x & keep));
@@ -124,12 +126,18 @@ fn tensor_float(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     let (rounding, saturates, relu) = (Rounding::of(a), a.has("satfinite"), a.has("relu"));
     a.unary(move |x: f32| {
         if x.is_nan() {
-            return f32::from_bits(0x7FFF_FFFF);
+            // Rounding away from zero works on the bits as they are; so does its saturation, which takes one place off.
+            let cut = x.to_bits() & !0x1FFF;
+            return match (rounding, saturates) {
+                (Rounding::NearestAway, true) => cut - 0x2000,
+                (Rounding::NearestAway, false) => cut,
+                _ => 0x7FFF_E000,
+            };
         }
         let max = f64::from(f32::from_bits(0x7F7F_E000));
         let y = overflow(quantise(x.into(), 11, -126, rounding), max, rounding);
         let y = if saturates { y.clamp(-max, max) } else { y };
-        if relu && y < 0.0 { 0.0 } else { y as f32 }
+        if relu && y.is_sign_negative() { 0 } else { (y as f32).to_bits() }
     })
 }
 
@@ -141,6 +149,38 @@ fn bounds(ty: Ty) -> (i128, i128) {
 
 fn is_float(ty: Ty) -> bool {
     matches!(ty, Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64)
+}
+
+/// What a conversion makes of NaN.
+fn nan(bits: u64, to: Ty, from: Ty, saturates: bool, flushes: bool) -> u64 {
+    if !is_float(to) {
+        // From f64, and to 64 bits, the least signed number; otherwise 0.
+        let least = from == Ty::F64 || to.bits() == 64;
+        let least = u64::from(least) << (to.bits() - 1);
+        return if to.is_signed() { least.wrapping_neg() } else { least };
+    }
+    if saturates {
+        return 0;
+    }
+    let fraction = |ty: Ty| match ty {
+        Ty::F16 => 10,
+        Ty::Bf16 => 7,
+        Ty::F32 => 23,
+        _ => 52,
+    };
+    let sign = bits >> (from.bits() - 1) & 1;
+    let payload = bits << (64 - fraction(from)) >> (64 - fraction(to));
+    let kept = sign << (to.bits() - 1)
+        | (u64::MAX << fraction(to) & (u64::MAX >> (65 - to.bits())))
+        | payload
+        | 1 << (fraction(to) - 1);
+    match (to, from) {
+        (Ty::F64, Ty::F32) if flushes => 0x7FFF_FFFF_E000_0000,
+        (Ty::F32, Ty::Bf16) => bits << 16,
+        (Ty::F64, _) | (_, Ty::F64) => kept,
+        (Ty::F32, _) => 0x7FFF_FFFF,
+        _ => 0x7FFF,
+    }
 }
 
 fn scalar(a: &mut Args<'_, '_, '_>, to: Ty, from: Ty) -> Decoded<Op> {
@@ -155,32 +195,32 @@ fn scalar(a: &mut Args<'_, '_, '_>, to: Ty, from: Ty) -> Decoded<Op> {
     // A register wider than the type is sign- or zero-extended.
     let fit = move |v: u64| if to.is_signed() && register > to.bits() { v } else { v & keep };
     let value = move |bits: u64| -> f64 {
-        let x = match from {
+        match from {
             Ty::F16 => f16::from_bits(bits as u16).to_f64(),
             Ty::Bf16 => f64::from(f32::from_bits((bits as u32) << 16)),
-            Ty::F32 if ftz => f64::from(flush(f32::from_bits(bits as u32))),
+            // Only f32 results and operands of wider ones are flushed.
+            Ty::F32 if ftz && to.bits() != 16 => f64::from(flush(f32::from_bits(bits as u32))),
             Ty::F32 => f64::from(f32::from_bits(bits as u32)),
             _ => f64::from_bits(bits),
-        };
-        if ftz && from == Ty::F16 && x.abs() < 2f64.powi(-14) { 0f64.copysign(x) } else { x }
+        }
     };
     let encode = move |x: f64| -> u64 {
-        if to == Ty::F64 {
-            return (if sat { x.clamp(0.0, 1.0) } else { x }).to_bits();
-        }
-        let x = if relu && x < 0.0 { 0.0 } else { x };
+        let x = if relu && x.is_sign_negative() { 0.0 } else { x };
+        let x = if sat { saturate64(x) } else { x };
         match to {
             Ty::F32 => {
                 let y = to_f32(x, rounding);
-                let y = if ftz { flush(y) } else { y };
-                u64::from(super::canonical(if sat { saturate(y) } else { y }).to_bits())
+                u64::from(if ftz { flush(y) } else { y }.to_bits())
             }
-            Ty::F16 | Ty::Bf16 => {
-                let x = if sat { f64::from(saturate(x as f32)) } else { x };
-                narrow(x, if to == Ty::F16 { Dtype::F16 } else { Dtype::Bf16 }, rounding, satfinite)
-            }
+            Ty::F16 | Ty::Bf16 => narrow(x, if to == Ty::F16 { Dtype::F16 } else { Dtype::Bf16 }, rounding, satfinite),
             _ => x.to_bits(),
         }
+    };
+    let is_nan = move |bits: u64| match from {
+        Ty::F16 => bits & 0x7FFF > 0x7C00,
+        Ty::Bf16 => bits & 0x7FFF > 0x7F80,
+        Ty::F32 => bits & 0x7FFF_FFFF > 0x7F80_0000,
+        _ => bits & !(1 << 63) > 0x7FF << 52,
     };
     let convert: Box<dyn Fn(u64) -> u64 + Send + Sync> = match (is_float(to), is_float(from)) {
         (false, false) if to.bits() <= 64 => {
@@ -200,21 +240,24 @@ fn scalar(a: &mut Args<'_, '_, '_>, to: Ty, from: Ty) -> Decoded<Op> {
             let (low, high) = bounds(to);
             let rounding = integral.unwrap_or(Rounding::Zero);
             Box::new(move |bits| {
-                let x = value(bits);
-                if x.is_nan() { 0 } else { (rounding.apply(x) as i128).clamp(low, high) as u64 }
+                if is_nan(bits) {
+                    return nan(bits, to, from, sat, ftz);
+                }
+                (rounding.apply(value(bits)) as i128).clamp(low, high) as u64
             })
         }
         (true, false) => Box::new(move |bits| {
             let v = extend(bits);
-            let wide = if signed { v as f64 } else { v as u64 as f64 };
-            // 64-bit integers do not all fit f64; rounding to nearest goes in one step.
-            match (to, rounding) {
-                (Ty::F32, Rounding::NearestEven) if signed => u64::from((v as f32).to_bits()),
-                (Ty::F32, Rounding::NearestEven) => u64::from((v as u64 as f32).to_bits()),
-                _ => encode(wide),
+            let wide = if signed { i128::from(v) } else { i128::from(v as u64) };
+            match to {
+                Ty::F64 => encode(exact::integer(wide, rounding)),
+                _ => encode(exact::integer_to_odd(wide)),
             }
         }),
         (true, true) => Box::new(move |bits| {
+            if is_nan(bits) {
+                return nan(bits, to, from, sat, ftz);
+            }
             let x = value(bits);
             encode(match integral {
                 Some(rounding) => rounding.apply(x),
@@ -227,7 +270,7 @@ fn scalar(a: &mut Args<'_, '_, '_>, to: Ty, from: Ty) -> Decoded<Op> {
         // The conversions that kernels make often, without a call for each lane.
         (Ty::U64 | Ty::S64, Ty::U32) if !sat => return a.unary(|x: u32| u64::from(x)),
         (Ty::U64 | Ty::S64, Ty::S32) if !sat => return a.unary(|x: i32| i64::from(x)),
-        (Ty::F32, Ty::F16) if !sat && !ftz => {
+        (Ty::F32, Ty::F16) if !sat => {
             return a.unary(|x: u16| super::canonical(f16::from_bits(x).to_f32()));
         }
         _ => {}

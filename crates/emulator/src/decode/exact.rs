@@ -1,6 +1,6 @@
 //! f64 arithmetic rounded in any direction: results as integers of 128 bits, with a last bit that stands for all below it.
 
-use super::rounding::{Rounding, canonical64};
+use super::rounding::{Rounding, propagate};
 
 /// ± `bits` · 2^`exponent`, the lowest bit set if anything lies below it.
 #[derive(Clone, Copy)]
@@ -107,14 +107,41 @@ impl Exact {
 
 /// `x + y`.
 pub(crate) fn add(x: f64, y: f64, rounding: Rounding) -> f64 {
-    fma(x, 1.0, y, rounding)
+    if x.is_nan() || y.is_nan() { propagate(x + y, &[x, y]) } else { fma(x, 1.0, y, rounding) }
+}
+
+/// An integer of 64 bits and a sign.
+pub(crate) fn integer(x: i128, rounding: Rounding) -> f64 {
+    Exact { negative: x < 0, bits: x.unsigned_abs(), exponent: 0 }.round(rounding)
+}
+
+/// The same with its last bit set if it is inexact: rounding this once more, to fewer bits, equals rounding the integer.
+pub(crate) fn integer_to_odd(x: i128) -> f64 {
+    let cut = integer(x, Rounding::Zero);
+    if cut as i128 == x { cut } else { f64::from_bits(cut.to_bits() | 1) }
+}
+
+/// `x / y` of numbers of 24 bits, its last bit set if it is inexact.
+pub(crate) fn quotient_to_odd(x: f64, y: f64) -> f64 {
+    let cut = divide(x, y, Rounding::Zero);
+    if !cut.is_finite() || y.is_infinite() || cut.mul_add(y, -x) == 0.0 {
+        cut
+    } else {
+        f64::from_bits(cut.to_bits() | 1)
+    }
+}
+
+/// The square root of a number of 24 bits, its last bit set if it is inexact.
+pub(crate) fn root_to_odd(x: f64) -> f64 {
+    let cut = root(x, Rounding::Zero);
+    if !cut.is_finite() || cut.mul_add(cut, -x) == 0.0 { cut } else { f64::from_bits(cut.to_bits() | 1) }
 }
 
 /// `x · y`.
 pub(crate) fn multiply(x: f64, y: f64, rounding: Rounding) -> f64 {
     let plain = x * y;
     if !x.is_finite() || !y.is_finite() {
-        canonical64(plain)
+        propagate(plain, &[x, y])
     } else {
         Exact::of(x).product(Exact::of(y)).round(rounding)
     }
@@ -123,7 +150,7 @@ pub(crate) fn multiply(x: f64, y: f64, rounding: Rounding) -> f64 {
 /// `x · y + z`.
 pub(crate) fn fma(x: f64, y: f64, z: f64, rounding: Rounding) -> f64 {
     if !(x.is_finite() && y.is_finite() && z.is_finite()) {
-        return canonical64(x.mul_add(y, z));
+        return propagate(x.mul_add(y, z), &[z, x, y]);
     }
     let (product, addend) = (Exact::of(x).product(Exact::of(y)), Exact::of(z));
     match (product.bits, addend.bits) {
@@ -146,14 +173,14 @@ pub(crate) fn zero(rounding: Rounding) -> f64 {
 /// `x / y`.
 pub(crate) fn divide(x: f64, y: f64, rounding: Rounding) -> f64 {
     if !x.is_finite() || !y.is_finite() || x == 0.0 || y == 0.0 {
-        return canonical64(x / y);
+        return propagate(x / y, &[x, y]);
     }
     Exact::of(x).quotient(Exact::of(y)).round(rounding)
 }
 
 /// The square root of `x`.
 pub(crate) fn root(x: f64, rounding: Rounding) -> f64 {
-    if !x.is_finite() || x <= 0.0 { canonical64(x.sqrt()) } else { Exact::of(x).root().round(rounding) }
+    if !x.is_finite() || x <= 0.0 { propagate(x.sqrt(), &[x]) } else { Exact::of(x).root().round(rounding) }
 }
 
 #[cfg(test)]
@@ -178,11 +205,11 @@ mod tests {
     fn to_nearest_it_agrees_with_the_processor() {
         let (all, nearest) = (numbers(), Rounding::NearestEven);
         for &x in &all {
-            assert_eq!(root(x, nearest).to_bits(), canonical64(x.sqrt()).to_bits(), "root of {x:e}");
+            assert_eq!(root(x, nearest).to_bits(), propagate(x.sqrt(), &[x]).to_bits(), "root of {x:e}");
             for &y in &all {
                 assert_eq!(add(x, y, nearest).to_bits(), (x + y).to_bits(), "{x:e} + {y:e}");
                 assert_eq!(multiply(x, y, nearest).to_bits(), (x * y).to_bits(), "{x:e} * {y:e}");
-                assert_eq!(divide(x, y, nearest).to_bits(), canonical64(x / y).to_bits(), "{x:e} / {y:e}");
+                assert_eq!(divide(x, y, nearest).to_bits(), propagate(x / y, &[x, y]).to_bits(), "{x:e} / {y:e}");
                 for &z in all.iter().step_by(7) {
                     assert_eq!(fma(x, y, z, nearest).to_bits(), x.mul_add(y, z).to_bits(), "{x:e} * {y:e} + {z:e}");
                 }

@@ -2,7 +2,7 @@
 
 use super::args::{Args, Decoded, Ty};
 use super::exact;
-use super::rounding::{Rounding, canonical, canonical64, flush, saturate, sum_to_odd, to_f32};
+use super::rounding::{Rounding, canonical, flush, propagate, saturate, sum_to_odd, to_f32};
 use crate::ir::Op;
 
 pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
@@ -58,36 +58,27 @@ fn single(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
         "add" if nearest => two!(|x: f32, y: f32| x + y),
         "sub" if nearest => two!(|x: f32, y: f32| x - y),
         "mul" if nearest => two!(|x: f32, y: f32| x * y),
-        "add" => two!(move |x: f32, y: f32| to_f32(sum_to_odd(x.into(), y.into()), rounding)),
-        "sub" => two!(move |x: f32, y: f32| to_f32(sum_to_odd(x.into(), f64::from(-y)), rounding)),
+        "add" => two!(move |x: f32, y: f32| sum(x.into(), y.into(), rounding)),
+        "sub" => two!(move |x: f32, y: f32| sum(x.into(), f64::from(-y), rounding)),
         "mul" => two!(move |x: f32, y: f32| to_f32(f64::from(x) * f64::from(y), rounding)),
         "fma" | "mad" if nearest && plain => a.ternary(|x: f32, y: f32, z: f32| canonical(x.mul_add(y, z)))?,
         "fma" | "mad" => a.ternary(move |x: f32, y: f32, z: f32| {
             let product = f64::from(frame.before(x)) * f64::from(frame.before(y));
-            frame.after(to_f32(sum_to_odd(product, frame.before(z).into()), rounding))
+            frame.after(sum(product, frame.before(z).into(), rounding))
         })?,
-        // Directed quotients are found exactly from the rounded one's remainder; approximate ones are the exact ones.
+        // Approximate ones are the exact ones.
         "div" if nearest => two!(|x: f32, y: f32| x / y),
-        "div" => two!(move |x: f32, y: f32| directed(
-            x / y,
-            |q| f64::from(x) - f64::from(q) * f64::from(y),
-            y < 0.0,
-            rounding
-        )),
+        "div" => two!(move |x: f32, y: f32| to_f32(exact::quotient_to_odd(x.into(), y.into()), rounding)),
         "rcp" if nearest => one!(|x: f32| 1.0 / x),
-        "rcp" => one!(move |x: f32| directed(1.0 / x, |q| 1.0 - f64::from(q) * f64::from(x), x < 0.0, rounding)),
+        "rcp" => one!(move |x: f32| to_f32(exact::quotient_to_odd(1.0, x.into()), rounding)),
         "sqrt" if nearest => one!(f32::sqrt),
-        "sqrt" => {
-            one!(move |x: f32| { directed(x.sqrt(), |q| f64::from(x) - f64::from(q) * f64::from(q), false, rounding) })
-        }
+        "sqrt" => one!(move |x: f32| to_f32(exact::root_to_odd(x.into()), rounding)),
         "rsqrt" => one!(|x: f32| (1.0 / f64::from(x).sqrt()) as f32),
         "ex2" => one!(|x: f32| f64::from(x).exp2() as f32),
         "lg2" => one!(|x: f32| f64::from(x).log2() as f32),
         "sin" => one!(|x: f32| f64::from(x).sin() as f32),
         "cos" => one!(|x: f32| f64::from(x).cos() as f32),
         "tanh" => one!(|x: f32| f64::from(x).tanh() as f32),
-        "abs" if !frame.flushes => a.unary(f32::abs)?,
-        "neg" if !frame.flushes => a.unary(|x: f32| -x)?,
         "abs" => one!(f32::abs),
         "neg" => one!(|x: f32| -x),
         "copysign" => a.binary(|sign: f32, x: f32| x.copysign(sign))?,
@@ -112,6 +103,13 @@ fn single(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
     }))
 }
 
+/// `x + y`, of f32 or exact products of them. A sum of opposite numbers is −0 when rounded down.
+fn sum(x: f64, y: f64, rounding: Rounding) -> f32 {
+    let sum = sum_to_odd(x, y);
+    let cancels = sum == 0.0 && x.is_sign_negative() != y.is_sign_negative();
+    to_f32(if cancels { exact::zero(rounding) } else { sum }, rounding)
+}
+
 /// The smaller or larger of two floats: −0 < +0, and NaN loses unless it is kept.
 #[inline(always)]
 pub(crate) fn select(x: f32, y: f32, least: bool, keeps_nan: bool) -> f32 {
@@ -126,45 +124,42 @@ pub(crate) fn select(x: f32, y: f32, least: bool, keeps_nan: bool) -> f32 {
     if before == least { x } else { y }
 }
 
-/// A quotient or root rounded in a direction: `nearest` moved by one place where its remainder says that it overshot.
-fn directed(nearest: f32, remainder: impl Fn(f32) -> f64, negative: bool, rounding: Rounding) -> f32 {
-    if !nearest.is_finite() || nearest == 0.0 {
-        return nearest;
-    }
-    let rest = remainder(nearest) * if negative { -1.0 } else { 1.0 };
-    let up = match rounding {
-        Rounding::Up => true,
-        Rounding::Down => false,
-        _ => nearest < 0.0,
-    };
-    match (up, rest.partial_cmp(&0.0)) {
-        (true, Some(core::cmp::Ordering::Greater)) => nearest.next_up(),
-        (false, Some(core::cmp::Ordering::Less)) => nearest.next_down(),
-        _ => nearest,
-    }
+/// An approximate function of the upper half of an f64, subnormals being zeros.
+fn upper(a: &mut Args<'_, '_, '_>, f: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Decoded<Op> {
+    let flush = |x: f64| if x.is_subnormal() { 0f64.copysign(x) } else { x };
+    a.unary(move |bits: u64| {
+        let y = flush(f(flush(f64::from_bits(bits & !0 << 32))));
+        if y.is_nan() { 0x7FFF_FFFF_0000_0000 } else { y.to_bits() }
+    })
 }
 
 fn double(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
     let rounding = Rounding::of(a);
     let nearest = rounding == Rounding::NearestEven;
     Ok(Some(match a.instruction.opcode {
-        "add" if nearest => a.binary(|x: f64, y: f64| canonical64(x + y))?,
-        "sub" if nearest => a.binary(|x: f64, y: f64| canonical64(x - y))?,
-        "mul" if nearest => a.binary(|x: f64, y: f64| canonical64(x * y))?,
-        "fma" | "mad" if nearest => a.ternary(|x: f64, y: f64, z: f64| canonical64(x.mul_add(y, z)))?,
-        "div" if nearest => a.binary(|x: f64, y: f64| canonical64(x / y))?,
-        "rcp" if nearest => a.unary(|x: f64| canonical64(1.0 / x))?,
-        "sqrt" if nearest => a.unary(|x: f64| canonical64(x.sqrt()))?,
+        "add" if nearest => a.binary(|x: f64, y: f64| propagate(x + y, &[x, y]))?,
+        "sub" if nearest => a.binary(|x: f64, y: f64| propagate(x - y, &[x, y]))?,
+        "mul" if nearest => a.binary(|x: f64, y: f64| propagate(x * y, &[x, y]))?,
+        "fma" | "mad" if nearest => a.ternary(|x: f64, y: f64, z: f64| propagate(x.mul_add(y, z), &[z, x, y]))?,
+        "div" if nearest => a.binary(|x: f64, y: f64| propagate(x / y, &[x, y]))?,
+        "rcp" if a.has("approx") => upper(a, |x| 1.0 / x)?,
+        "rcp" if nearest => a.unary(|x: f64| propagate(1.0 / x, &[x]))?,
+        "sqrt" if nearest => a.unary(|x: f64| propagate(x.sqrt(), &[x]))?,
         "add" => a.binary(move |x: f64, y: f64| exact::add(x, y, rounding))?,
-        "sub" => a.binary(move |x: f64, y: f64| exact::add(x, -y, rounding))?,
+        "sub" => a.binary(
+            move |x: f64, y: f64| {
+                if y.is_nan() { propagate(y, &[x, y]) } else { exact::add(x, -y, rounding) }
+            },
+        )?,
         "mul" => a.binary(move |x: f64, y: f64| exact::multiply(x, y, rounding))?,
         "fma" | "mad" => a.ternary(move |x: f64, y: f64, z: f64| exact::fma(x, y, z, rounding))?,
         "div" => a.binary(move |x: f64, y: f64| exact::divide(x, y, rounding))?,
         "rcp" => a.unary(move |x: f64| exact::divide(1.0, x, rounding))?,
         "sqrt" => a.unary(move |x: f64| exact::root(x, rounding))?,
-        "rsqrt" => a.unary(|x: f64| canonical64(1.0 / x.sqrt()))?,
-        "abs" => a.unary(f64::abs)?,
-        "neg" => a.unary(|x: f64| -x)?,
+        "rsqrt" if a.has("ftz") => upper(a, |x| 1.0 / x.sqrt())?,
+        "rsqrt" => a.unary(|x: f64| propagate(1.0 / x.sqrt(), &[x]))?,
+        "abs" => a.unary(|x: f64| if x.is_nan() { propagate(x, &[x]) } else { x.abs() })?,
+        "neg" => a.unary(|x: f64| if x.is_nan() { propagate(x, &[x]) } else { -x })?,
         "copysign" => a.binary(|sign: f64, x: f64| x.copysign(sign))?,
         "min" => a.binary(|x: f64, y: f64| if x.is_nan() || y < x { y } else { x })?,
         "max" => a.binary(|x: f64, y: f64| if x.is_nan() || y > x { y } else { x })?,

@@ -2,12 +2,12 @@
 
 use super::args::{Args, Decoded, Ty};
 use super::float::select;
-use super::rounding::{saturate, sum_to_odd};
+use super::rounding::{flush_half, saturate64, sum_to_odd, to_odd};
 use crate::ir::Op;
 use warpwright_numeric::{bf16, f16};
 
 /// A 16-bit float.
-pub(super) trait Half: Copy + 'static {
+pub(crate) trait Half: Copy + 'static {
     fn widen(bits: u16) -> f32;
     /// Rounds to nearest even.
     fn narrow(x: f64) -> u16;
@@ -21,7 +21,7 @@ impl Half for f16 {
         f16::from_bits(bits).to_f32()
     }
     fn narrow(x: f64) -> u16 {
-        if x.is_nan() { NAN } else { f16::from_f64(x).to_bits() }
+        if x.is_nan() { NAN } else { f16::from_f32(to_odd(x)).to_bits() }
     }
 }
 
@@ -30,7 +30,7 @@ impl Half for bf16 {
         f32::from_bits(u32::from(bits) << 16)
     }
     fn narrow(x: f64) -> u16 {
-        if x.is_nan() { NAN } else { bf16::from_f64(x).to_bits() }
+        if x.is_nan() { NAN } else { bf16::from_f32(to_odd(x)).to_bits() }
     }
 }
 
@@ -47,16 +47,15 @@ fn arithmetic<H: Half>(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
     let flushes = a.has("ftz");
     let (saturates, relu, keeps_nan) = (a.has("sat"), a.has("relu"), a.has("NaN"));
     let opcode = a.instruction.opcode;
-    let widen = move |bits: u16| {
-        let x = H::widen(bits);
-        // The smallest normal f16; a flushed bf16 is a flushed f32.
-        if flushes && x.abs() < 2f32.powi(-14) { 0f32.copysign(x) } else { x }
-    };
+    let widen = move |bits: u16| flush_half(H::widen(bits), flushes);
     let finish = move |x: f64| {
-        let x = if saturates { f64::from(saturate(x as f32)) } else { x };
-        let bits = H::narrow(if relu && x < 0.0 { 0.0 } else { x });
-        if flushes && H::widen(bits).abs() < 2f32.powi(-14) { bits & 0x8000 } else { bits }
+        let x = if saturates { saturate64(x) } else { x };
+        let bits = H::narrow(x);
+        let bits = if flushes && H::widen(bits).abs() < 2f32.powi(-14) { bits & 0x8000 } else { bits };
+        // What is negative becomes +0, −0 too.
+        if relu && bits & 0x8000 != 0 { 0 } else { bits }
     };
+    let (magnitude, signs) = (a.has("abs"), a.has("xorsign"));
     macro_rules! map {
         ($n:ident, $($x:ident),+ => $f:expr) => {{
             let f = $f;
@@ -76,11 +75,16 @@ fn arithmetic<H: Half>(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
         "fma" => map!(ternary, x, y, z => move |x, y, z| {
             finish(sum_to_odd(f64::from(widen(x)) * f64::from(widen(y)), widen(z).into()))
         }),
-        "neg" => map!(unary, x => |x: u16| x ^ 0x8000),
-        "abs" => map!(unary, x => |x: u16| x & 0x7FFF),
+        "neg" => map!(unary, x => move |x| finish(f64::from(-widen(x)))),
+        "abs" => map!(unary, x => move |x| finish(f64::from(widen(x).abs()))),
         "min" | "max" => {
             let least = opcode == "min";
-            map!(binary, x, y => move |x, y| finish(select(widen(x), widen(y), least, keeps_nan).into()))
+            map!(binary, x, y => move |x, y| {
+                let (p, q) = (widen(x), widen(y));
+                let (p, q) = if magnitude { (p.abs(), q.abs()) } else { (p, q) };
+                let bits = finish(select(p, q, least, keeps_nan).into());
+                if signs && bits != NAN { bits & 0x7FFF | (x ^ y) & 0x8000 } else { bits }
+            })
         }
         "ex2" => map!(unary, x => move |x| finish(f64::from(widen(x)).exp2())),
         "tanh" => map!(unary, x => move |x| finish(f64::from(widen(x)).tanh())),

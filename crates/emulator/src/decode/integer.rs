@@ -131,9 +131,9 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
             })?
         }),
         "mul24" | "mad24" => twenty_four(a, ty)?,
-        // Dividing by zero gives all ones, as the hardware's routines do.
+        // Dividing by zero gives all ones, quotient and remainder, as the hardware's routines do.
         "div" => with_int!(ty, T => a.binary(|x: T, y: T| if y == 0 { !0 } else { x.wrapping_div(y) })?),
-        "rem" => with_int!(ty, T => a.binary(|x: T, y: T| if y == 0 { x } else { x.wrapping_rem(y) })?),
+        "rem" => with_int!(ty, T => a.binary(|x: T, y: T| if y == 0 { !0 } else { x.wrapping_rem(y) })?),
         "min" => with_int!(ty, T => a.binary(|x: T, y: T| x.min(y))?),
         "max" => with_int!(ty, T => a.binary(|x: T, y: T| x.max(y))?),
         "sad" => with_int!(ty, T => {
@@ -160,7 +160,9 @@ fn twenty_four(a: &mut Args<'_, '_, '_>, ty: Ty) -> Decoded<Op> {
     let signed = |x: u32| i64::from((x << 8) as i32 >> 8);
     let widen = if ty.is_signed() { signed } else { low };
     let shift = if a.has("hi") { 16 } else { 0 };
-    if a.instruction.opcode == "mad24" {
+    if a.instruction.opcode == "mad24" && a.has("sat") {
+        a.ternary(move |x: u32, y: u32, z: i32| (((widen(x) * widen(y)) >> shift) as i32).saturating_add(z))
+    } else if a.instruction.opcode == "mad24" {
         a.ternary(move |x: u32, y: u32, z: u32| (((widen(x) * widen(y)) >> shift) as u32).wrapping_add(z))
     } else {
         a.binary(move |x: u32, y: u32| ((widen(x) * widen(y)) >> shift) as u32)

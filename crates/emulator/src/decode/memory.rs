@@ -1,9 +1,10 @@
 //! `ld`, `st`, `atom`, `red`.
 
 use super::args::{Args, Decoded, Ty};
+use super::canonical;
 use super::float::select;
 use super::half::Half;
-use super::{canonical, canonical64};
+use super::rounding::{flush, propagate, sum_to_odd};
 use crate::error::ParseReason;
 use crate::ir::{Apply, Atomic, Load, Op, Space, Store};
 use crate::machine::registers::Src;
@@ -68,13 +69,35 @@ macro_rules! halves {
 }
 
 fn half_add(x: u16, y: u16) -> u16 {
-    let sum = f16::from_bits(x).to_f32() + f16::from_bits(y).to_f32();
-    if sum.is_nan() { 0x7FFF } else { f16::from_f32(sum).to_bits() }
+    f16::narrow(f16::from_bits(x).to_f64() + f16::from_bits(y).to_f64())
 }
 
 fn brain_add(x: u16, y: u16) -> u16 {
-    let sum = bf16::from_bits(x).to_f32() + bf16::from_bits(y).to_f32();
-    if sum.is_nan() { 0x7FFF } else { bf16::from_f32(sum).to_bits() }
+    bf16::narrow(sum_to_odd(bf16::from_bits(x).to_f64(), bf16::from_bits(y).to_f64()))
+}
+
+/// f32 addition in global memory: subnormals count and come out as zeros.
+pub(crate) fn add_flushed(x: u64, y: u64, _: u64) -> u64 {
+    let (x, y) = (flush(f32::from_bits(x as u32)), flush(f32::from_bits(y as u32)));
+    u64::from(flush(canonical(x + y)).to_bits())
+}
+
+/// f64 addition in global memory: NaN stays as it is.
+fn add_double(x: u64, y: u64, _: u64) -> u64 {
+    let (old, operand) = (f64::from_bits(x), f64::from_bits(y));
+    match (operand.is_nan(), old.is_nan()) {
+        (true, _) => y,
+        (false, true) => x,
+        (false, false) => propagate(old + operand, &[]).to_bits(),
+    }
+}
+
+/// As [`apply`], for atomics that the memory system makes of global memory.
+pub(crate) fn apply_global(operation: &str, ty: Ty) -> Option<Apply> {
+    match (operation, ty) {
+        ("add", Ty::F64) => Some(add_double),
+        _ => apply(operation, ty),
+    }
 }
 
 /// The smaller or larger of two 16-bit floats.
@@ -90,7 +113,10 @@ pub(crate) fn apply(operation: &str, ty: Ty) -> Option<Apply> {
         ("add", Ty::F32) => {
             |x, y, _| u64::from(canonical(f32::from_bits(x as u32) + f32::from_bits(y as u32)).to_bits())
         }
-        ("add", Ty::F64) => |x, y, _| canonical64(f64::from_bits(x) + f64::from_bits(y)).to_bits(),
+        ("add", Ty::F64) => |x, y, _| {
+            let (x, y) = (f64::from_bits(x), f64::from_bits(y));
+            propagate(x + y, &[y, x]).to_bits()
+        },
         ("add", Ty::F16) => |x, y, _| u64::from(half_add(x as u16, y as u16)),
         ("add", Ty::Bf16) => |x, y, _| u64::from(brain_add(x as u16, y as u16)),
         ("add", Ty::F16x2) => halves!(half_add),
@@ -138,5 +164,9 @@ fn atomic(a: &mut Args<'_, '_, '_>, at: usize, returns: bool) -> Decoded<Op> {
         operands,
         swap: if operation == "cas" { a.src(at + 2)? } else { Src::Imm(0) },
         apply,
+        apply_global: match (operation, ty) {
+            ("add", Ty::F32) => add_flushed,
+            _ => apply_global(operation, ty).unwrap_or(apply),
+        },
     })))
 }

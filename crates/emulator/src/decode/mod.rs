@@ -18,8 +18,9 @@ mod special;
 mod tensor;
 mod warp;
 
-pub(crate) use memory::apply as atomic_apply;
-pub(crate) use rounding::{canonical, canonical64};
+pub(crate) use half::Half;
+pub(crate) use memory::{add_flushed, apply as atomic_apply, apply_global};
+pub(crate) use rounding::canonical;
 
 use crate::error::{ParseError, ParseReason};
 use crate::ir::{Base, Inst, Op, Space};

@@ -1,6 +1,7 @@
 //! Comparisons and selections.
 
 use super::args::{Args, Decoded, Ty, compute, lanes_where};
+use super::rounding::{flush, flush_half};
 use crate::ir::Op;
 use crate::machine::registers::{LANES, Lane, PredSrc};
 use crate::ptx::ast::{Operand, Reg, Width};
@@ -30,9 +31,18 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
             let (types, to) = (a.types(), a.reg(0)?);
             let (x, y, c) = (a.src(1)?, a.src(2)?, a.src(3)?);
             let float = types.last() == Some(&Ty::F32);
+            let flushes = a.has("ftz");
             compute(move |r, mask| {
                 let (x, y, c) = (r.read_wide(x), r.read_wide(y), r.read::<u32>(c));
-                let first = |l: usize| if float { f32::from_bits(c[l]) >= 0.0 } else { c[l] as i32 >= 0 };
+                let first = |l: usize| {
+                    if float && flushes {
+                        flush(f32::from_bits(c[l])) >= 0.0
+                    } else if float {
+                        f32::from_bits(c[l]) >= 0.0
+                    } else {
+                        c[l] as i32 >= 0
+                    }
+                };
                 r.write_wide(to, mask, &core::array::from_fn(|l| if first(l) { x[l] } else { y[l] }));
             })
         }
@@ -49,7 +59,8 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
                     "infinite" => x[l].is_infinite(),
                     "number" => !x[l].is_nan(),
                     "notanumber" => x[l].is_nan(),
-                    "normal" => x[l].is_finite() && x[l].abs() >= smallest,
+                    // Zero counts as normal.
+                    "normal" => x[l].is_finite() && (x[l].abs() >= smallest || x[l] == 0.0),
                     _ => x[l] != 0.0 && x[l].abs() < smallest,
                 });
                 r.set(to, mask, is);
@@ -126,11 +137,12 @@ fn comparison(a: &mut Args<'_, '_, '_>, first: usize, ty: Ty) -> Decoded<Compari
         Ty::F64 => of::<f64>(x, y, test),
         Ty::F32 if flushes => Box::new(move |r| {
             let (x, y) = (r.read::<f32>(x), r.read::<f32>(y));
-            lanes_where(|l| test.holds(super::rounding::flush(x[l]).partial_cmp(&super::rounding::flush(y[l]))))
+            lanes_where(|l| test.holds(flush(x[l]).partial_cmp(&flush(y[l]))))
         }),
         Ty::F32 => of::<f32>(x, y, test),
         Ty::F16 => Box::new(move |r| {
-            let (x, y) = (r.read::<u16>(x).map(f16::from_bits), r.read::<u16>(y).map(f16::from_bits));
+            let widen = |bits: u16| flush_half(f16::from_bits(bits).to_f32(), flushes);
+            let (x, y) = (r.read::<u16>(x).map(widen), r.read::<u16>(y).map(widen));
             lanes_where(|l| test.holds(x[l].partial_cmp(&y[l])))
         }),
         Ty::Bf16 => Box::new(move |r| {

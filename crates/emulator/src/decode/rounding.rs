@@ -47,20 +47,34 @@ impl Rounding {
 /// NaN as the hardware makes it; anything else unchanged.
 #[inline(always)]
 pub(crate) fn canonical(x: f32) -> f32 {
-    if x.is_nan() { f32::from_bits(0x7FFF_FFFF) } else { x }
+    // In integers: LLVM takes a choice between a NaN and `x`, made among floats, for `x` itself.
+    let nan = u32::from(x.to_bits() & !SIGN > INFINITY);
+    f32::from_bits((x.to_bits() | nan.wrapping_neg()) & !(nan << 31))
 }
 
-/// As [`canonical`], of f64.
+const SIGN: u32 = 1 << 31;
+const INFINITY: u32 = 0x7F80_0000;
+
+/// The NaN that f64 arithmetic makes of its operands: the first that is one, made quiet, or else the hardware's own.
+/// `result` is what the processor makes of them.
 #[inline(always)]
-pub(crate) fn canonical64(x: f64) -> f64 {
-    if x.is_nan() { nan64() } else { x }
+pub(crate) fn propagate(result: f64, operands: &[f64]) -> f64 {
+    if result.is_nan() { nan64(operands) } else { result }
 }
 
-/// Out of the optimiser's sight: LLVM takes its own default NaN, which this is, for any other.
 #[cold]
 #[inline(never)]
-fn nan64() -> f64 {
-    f64::from_bits(core::hint::black_box(0x7FF8_0000_0000_0000))
+fn nan64(operands: &[f64]) -> f64 {
+    const OWN: u64 = 0xFFF8_0000_0000_0000;
+    let first = operands.iter().find(|x| x.is_nan());
+    // Out of the optimiser's sight, for which one NaN is as good as another.
+    f64::from_bits(core::hint::black_box(first.map_or(OWN, |x| x.to_bits() | 1 << 51)))
+}
+
+/// Zero of the same sign in place of a subnormal f16.
+#[inline(always)]
+pub(crate) fn flush_half(x: f32, flushes: bool) -> f32 {
+    if flushes && x.abs() < 2f32.powi(-14) { 0f32.copysign(x) } else { x }
 }
 
 /// Zero of the same sign in place of a subnormal.
@@ -72,6 +86,12 @@ pub(crate) fn flush(x: f32) -> f32 {
 /// Clamped to [0, 1], NaN becoming 0.
 #[inline(always)]
 pub(crate) fn saturate(x: f32) -> f32 {
+    if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) + 0.0 }
+}
+
+/// As [`saturate`], of f64.
+#[inline(always)]
+pub(crate) fn saturate64(x: f64) -> f64 {
     if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) + 0.0 }
 }
 
@@ -88,6 +108,17 @@ pub(crate) fn sum_to_odd(a: f64, b: f64) -> f64 {
     } else {
         f64::from_bits(sum.to_bits() - 1)
     }
+}
+
+/// `x` as f32, its last bit set if it is inexact: rounding this once more, to 16 bits, equals rounding `x`.
+#[inline(always)]
+pub(crate) fn to_odd(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) == x || !near.is_finite() {
+        return near;
+    }
+    let cut = near.to_bits() - u32::from(f64::from(near).abs() > x.abs());
+    f32::from_bits(cut | 1)
 }
 
 /// `x` rounded to a float with `precision` significant bits, whose smallest normal number is 2^`min_exponent`. Overflow is

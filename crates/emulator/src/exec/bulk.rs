@@ -4,7 +4,7 @@ use super::{Executed, Flow, number};
 use crate::check::fault::{Fault, FaultKind, Violation};
 use crate::check::shadow::Access;
 use crate::decode::args::Ty;
-use crate::decode::atomic_apply;
+use crate::decode::{add_flushed, apply_global};
 use crate::ir::{Address, Apply, Base, Bulk, BulkDirection, BulkReduce, BulkRemote, Space, StoreAsync};
 use crate::machine::Completion;
 use crate::machine::address::{OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW};
@@ -80,7 +80,7 @@ fn box_pieces(map: &TensorMapSpec, coordinates: &[i32], shared: u32) -> Vec<Piec
 /// f32 bits rounded to tf32, to nearest even, as loads of a TF32 map do.
 fn to_tf32(bits: u32) -> u32 {
     if bits & 0x7F80_0000 == 0x7F80_0000 {
-        return bits;
+        return if bits << 9 == 0 { bits } else { 0x7FFF_E000 };
     }
     bits.wrapping_add(0xFFF + (bits >> 13 & 1)) & !0x1FFF
 }
@@ -99,6 +99,9 @@ fn reduction(op: BulkReduce, map: Option<&TensorMapSpec>) -> Result<(Apply, u8),
     let Some(map) = map else {
         return op.own.ok_or_else(|| illegal(format!("{} of elements of no type", op.operation)));
     };
+    if map.element == TensorElement::F32Ftz && op.operation == "add" {
+        return Ok((add_flushed, 4));
+    }
     let ty = match map.element {
         TensorElement::U32 => Some(Ty::U32),
         TensorElement::S32 => Some(Ty::S32),
@@ -107,9 +110,11 @@ fn reduction(op: BulkReduce, map: Option<&TensorMapSpec>) -> Result<(Apply, u8),
         TensorElement::F16 => Some(Ty::F16),
         TensorElement::Bf16 => Some(Ty::Bf16),
         TensorElement::F32 => Some(Ty::F32),
+        TensorElement::F64 => Some(Ty::F64),
         _ => None,
     };
-    let apply = ty.and_then(|ty| atomic_apply(op.operation, ty));
+    let bitwise = matches!(op.operation, "and" | "or" | "xor");
+    let apply = ty.filter(|ty| !bitwise || *ty != Ty::S64).and_then(|ty| apply_global(op.operation, ty));
     let apply = apply.ok_or_else(|| illegal(format!("no reduction {} of {:?} elements", op.operation, map.element)))?;
     Ok((apply, map.element.bytes() as u8))
 }
@@ -209,7 +214,8 @@ impl Run<'_> {
                 };
                 // A row of bytes that a one-dimensional map copies may have been permuted beforehand.
                 let swizzle = map.as_ref().filter(|m| m.dims.len() > 1).map(|m| m.swizzle);
-                let rounds = map.as_ref().is_some_and(|m| m.element == TensorElement::Tf32);
+                let rounds =
+                    map.as_ref().is_some_and(|m| matches!(m.element, TensorElement::Tf32 | TensorElement::Tf32Ftz));
                 // The mbarrier is the one at the operand's offset in each block that receives data.
                 let targets = ranks.into_iter().map(|r| (r, (r, barrier))).collect();
                 let bytes = pieces.iter().map(|p| u32::from(p.len)).sum();
@@ -363,7 +369,7 @@ impl Run<'_> {
                 }
             }
             if load.rounds {
-                for word in bytes.chunks_exact_mut(4) {
+                for word in bytes[begin..end].chunks_exact_mut(4) {
                     word.copy_from_slice(&to_tf32(number(word) as u32).to_le_bytes());
                 }
             }

@@ -359,10 +359,11 @@ impl<'m> Run<'m> {
             sight.check(place, size * count, false, lane, at.pc, true).map_err(|v| v.at(address))?;
             sight.check(place, size * count, true, lane, at.pc, true).map_err(|v| v.at(address))?;
             let keep = u64::MAX >> (64 - 8 * size as u32);
+            let apply = if let Place::Global { .. } = place { atomic.apply_global } else { atomic.apply };
             for (i, operand) in operands.iter().enumerate() {
                 let bytes = &mut sight.bytes(place, size * count)[i * size..(i + 1) * size];
                 let old = number(bytes);
-                let new = (atomic.apply)(old, operand[lane] & keep, swaps[lane] & keep);
+                let new = apply(old, operand[lane] & keep, swaps[lane] & keep);
                 bytes.copy_from_slice(&new.to_le_bytes()[..size]);
                 changed |= new != old;
                 if let Some(Some(to)) = atomic.to.get(i) {

@@ -1,6 +1,7 @@
 //! `mma.sync`.
 
 use super::{Executed, Flow};
+use crate::decode::{Half, canonical};
 use crate::ir::Mma;
 use crate::machine::registers::Registers;
 use crate::machine::run::{At, Run};
@@ -89,20 +90,28 @@ fn floats(registers: &mut Registers, op: &Mma) {
     }
 }
 
-/// fp8 `mma.sync` is emulated by the hardware: two chained products of 16 from zero, whose sum is added to C in f32.
+/// fp8 `mma.sync` is made of two chained ones of f16, from zero; their sum is added to C. The bytes of each register take
+/// turns: the first multiplies k = 0, 1, 4, 5, …, the second the others.
 fn eight_bit(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], half: bool) {
+    let result = if half { model::Result::Half } else { model::Result::Single };
+    let unpack = |values: Vec<f32>| {
+        let bits: Vec<u32> =
+            values.into_iter().map(|x| if x.is_nan() { 0x7FFF } else { f16::from_f32(x).to_bits().into() }).collect();
+        let mut operand = Operand::default();
+        operand.decode(&bits, Dtype::F16);
+        operand
+    };
     let mut sum = vec![0f32; m * n];
-    for first in (0..k).step_by(16) {
-        let step = (k - first).min(16);
-        let (x, y) = (a.columns(k, first, step), b.rows(n, first, step));
-        model::multiply(&x, &y, [m, n, step], &mut sum, WIDE, model::Result::Single);
+    for part in 0..2 {
+        let mine = || (0..k).filter(|l| l % 4 / 2 == part);
+        let x = unpack((0..m).flat_map(|i| mine().map(move |l| a.values[i * k + l])).collect());
+        let y = unpack(mine().flat_map(|l| b.values[l * n..(l + 1) * n].iter().copied()).collect());
+        model::multiply(&x, &y, [m, n, k / 2], &mut sum, WIDE, result);
     }
     for (c, x) in c.iter_mut().zip(sum) {
-        let total = *c + x;
-        *c = match (total.is_nan(), half) {
-            (true, _) => model::NAN,
-            (false, true) => f16::from_f32(total).to_f32(),
-            (false, false) => total,
+        *c = match half {
+            true => f16::from_bits(f16::narrow(f64::from(*c) + f64::from(x))).to_f32(),
+            false => canonical(*c + x),
         };
     }
 }

@@ -119,7 +119,7 @@ impl Run<'_> {
         let Some(found) = block.boxes.iter().find(|b| (b.start..b.end).contains(&first)) else { return Ok(()) };
         let writer = block.shared.shadow.writer(first as usize).filter(|w| w.is_asynchronous() && w.pc() == found.pc);
         match writer {
-            Some(writer) if found.swizzle != tile.descriptor.swizzle() => Err(illegal(format!(
+            Some(writer) if !tile.descriptor.matches(found.swizzle) => Err(illegal(format!(
                 "{:?} of what a tensor load left at {first:#x} with swizzle {:?}",
                 tile.descriptor, found.swizzle
             ))

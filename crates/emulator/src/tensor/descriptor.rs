@@ -9,22 +9,25 @@ pub(crate) struct Descriptor {
     start: u32,
     leading: u32,
     stride: u32,
+    /// Line of 128 bytes at which the swizzle's pattern starts.
+    base: u32,
     swizzle: TensorSwizzle,
 }
 
 impl fmt::Debug for Descriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Descriptor { start, leading, stride, swizzle } = self;
+        let Descriptor { start, leading, stride, base, swizzle } = self;
         write!(
             f,
-            "a matrix descriptor of start {start:#x}, leading {leading}, stride {stride} bytes and swizzle {swizzle:?}"
+            "a matrix descriptor of start {start:#x}, leading {leading}, stride {stride} bytes, base offset {base} and swizzle {swizzle:?}"
         )
     }
 }
 
 impl Descriptor {
-    pub fn swizzle(&self) -> TensorSwizzle {
-        self.swizzle
+    /// Whether it permutes as a tensor load with this swizzle does.
+    pub fn matches(&self, swizzle: TensorSwizzle) -> bool {
+        self.swizzle == swizzle && (self.base == 0 || swizzle == TensorSwizzle::None)
     }
 
     /// Decodes; says what is wrong with an illegal one.
@@ -34,15 +37,10 @@ impl Descriptor {
         if bits & !used != 0 {
             return Err(format!("matrix descriptor {bits:#018x} has reserved bits set"));
         }
-        if bits >> 49 & 7 != 0 {
-            return Err(format!(
-                "matrix descriptor {bits:#018x} has base offset {}: data placed by absolute addresses, as TMA places it, needs 0",
-                bits >> 49 & 7
-            ));
-        }
         let swizzle =
             [TensorSwizzle::None, TensorSwizzle::B128, TensorSwizzle::B64, TensorSwizzle::B32][(bits >> 62) as usize];
-        Ok(Descriptor { start: field(0), leading: field(16), stride: field(32), swizzle })
+        let base = (bits >> 49 & 7) as u32;
+        Ok(Descriptor { start: field(0), leading: field(16), stride: field(32), base, swizzle })
     }
 
     /// Where the 16 bytes from element (mn, k) on lie, K being contiguous; `k_byte` is a multiple of 16.
@@ -50,7 +48,7 @@ impl Descriptor {
         let row = self.start + mn / 8 * self.stride;
         match self.swizzle {
             TensorSwizzle::None => row + mn % 8 * 16 + k_byte / 16 * self.leading,
-            swizzle => swizzle.apply(row + mn % 8 * swizzle.span() + k_byte),
+            swizzle => swizzle.apply_from(row + mn % 8 * swizzle.span() + k_byte, self.base),
         }
     }
 
@@ -62,7 +60,7 @@ impl Descriptor {
             swizzle => {
                 let span = swizzle.span();
                 let chunk = self.start + mn_byte / span * self.leading + mn_byte % span;
-                swizzle.apply(chunk + k % 8 * span + k / 8 * self.stride)
+                swizzle.apply_from(chunk + k % 8 * span + k / 8 * self.stride, self.base)
             }
         }
     }
@@ -131,6 +129,7 @@ mod tests {
         assert_eq!(swizzled.k_major(9, 32), 0x800 + 1024 + 128 + (32 ^ 16));
         assert_eq!(swizzled.mn_major(128 + 32, 10), (0x800 + 8192 + 1024 + 256));
         assert!(Descriptor::decode(1 << 14).is_err());
-        assert!(Descriptor::decode(1 << 49).is_err());
+        let based = Descriptor::decode(encode(0x880, 0, 1024, 1) | 1 << 49).unwrap();
+        assert_eq!(based.k_major(1, 16), 0x900 + (16 ^ 16), "line 0x12 less the base counts as 1");
     }
 }

@@ -7,6 +7,8 @@
 
 use super::operand::{NO_EXPONENT, Operand};
 use super::vectors;
+use crate::decode::Half;
+use warpwright_numeric::f16;
 
 /// Widths of the adder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,7 +142,7 @@ fn exponent(c: f32) -> f32 {
 #[inline(always)]
 fn finish(x: f64, adder: Adder, result: Result) -> f32 {
     match result {
-        Result::Half => f32::from(warpwright_numeric::f16::from_f64(x)) + 0.0,
+        Result::Half => f16::from_bits(f16::narrow(x)).to_f32() + 0.0,
         Result::Single if x.abs() >= f64::from(f32::MIN_POSITIVE) => {
             f64::from_bits(x.to_bits() & !0 << (52 - adder.kept)) as f32
         }

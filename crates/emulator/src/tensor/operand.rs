@@ -43,12 +43,6 @@ impl Operand {
         self.values.iter_mut().for_each(|x| *x = -*x);
     }
 
-    /// Columns `first` to `first + n` of a matrix with `columns`.
-    pub fn columns(&self, columns: usize, first: usize, n: usize) -> Operand {
-        let part = |x: &[f32]| x.chunks_exact(columns).flat_map(|row| row[first..first + n].iter().copied()).collect();
-        Operand { values: part(&self.values), exponents: part(&self.exponents), ..*self }
-    }
-
     /// Rows `first` to `first + n` of a matrix with `columns`.
     pub fn rows(&self, columns: usize, first: usize, n: usize) -> Operand {
         let part = |x: &[f32]| x[first * columns..(first + n) * columns].to_vec();
