@@ -42,9 +42,17 @@ pub fn random_case(random: &mut Random, name: String, small: bool) -> Case {
     let (m, n) = (extent(random), extent(random));
     let k = if random.below(12) == 0 { random.below(3) } else { extent(random) };
     let batch = pick(random, &[1, 1, 1, 2, 3]);
-    let a = pick(random, &[Dtype::F16, Dtype::Bf16]);
-    let d = pick(random, &[a, Dtype::F32, Dtype::F16, Dtype::Bf16]);
-    let exact = random.below(3) > 0;
+    use Dtype::{Bf16, E4m3, E5m2, F16, F32, F64, I8, I32, Tf32, U8};
+    let a = pick(random, &[F16, F16, Bf16, Bf16, Tf32, F32, F64, I8, U8, E4m3, E5m2]);
+    let b = match a {
+        I8 | U8 => pick(random, &[I8, U8]),
+        E4m3 | E5m2 => pick(random, &[E4m3, E5m2]),
+        other => other,
+    };
+    let integer = a.is_integer();
+    let d = if integer { pick(random, &[I32, I32, I8, F32]) } else { pick(random, &[a, F32, F16, Bf16]) };
+    // Random integers of 8 bits are exact anyway.
+    let exact = integer || random.below(3) > 0;
     let mut operand = |dtype: Dtype, may_broadcast: bool| OperandSpec {
         dtype: Some(dtype),
         order: pick(random, &[Order::Row, Order::Column]),
@@ -61,7 +69,7 @@ pub fn random_case(random: &mut Random, name: String, small: bool) -> Case {
         k,
         batch,
         a: operand(a, true),
-        b: operand(a, true),
+        b: operand(b, true),
         c: operand(d, true),
         d: operand(d, false),
         acc: None,
@@ -84,7 +92,7 @@ pub fn random_case(random: &mut Random, name: String, small: bool) -> Case {
         batch_stride: stride,
         data: None,
     };
-    let t = pick(random, &[Dtype::F32, a]);
+    let t = pick(random, &[F32, a]);
     case.bind = BTreeMap::from([
         ("bias".into(), bind(BindKind::Row, t, pick(random, &[0, n, n + 3]))),
         ("shift".into(), bind(BindKind::Column, t, pick(random, &[0, m, m + 1]))),
@@ -107,7 +115,7 @@ pub fn random_case(random: &mut Random, name: String, small: bool) -> Case {
     let text = case.epilogue.clone();
     case.bind.retain(|name, _| text.contains(name.as_str()));
     case.scalars.retain(|name, _| text.contains(name.as_str()));
-    if random.below(3) == 0 {
+    if a.bits() == 16 && random.below(3) == 0 {
         let (tile, stages) = pick(
             random,
             &[

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::random;
 
-/// A, and D; the last row is for the CPU alone.
+/// A, and D.
 const TYPES: [(&str, &str); 5] = [("f16", "f16"), ("bf16", "bf16"), ("f16", "f32"), ("bf16", "f32"), ("f32", "f32")];
 const ORDERS: [&str; 2] = ["row", "column"];
 /// Bytes to which every base and leading dimension is aligned and no better; 0 is whatever packed operands have.
@@ -262,9 +262,6 @@ fn write_case(text: &mut String, index: usize, row: &Row) {
                 "bind.bias = {{ kind = \"{kind}\", type = \"{d_type}\", batch_stride = {stride}{data} }}"
             ));
         }
-    }
-    if a_type == "f32" {
-        line(format_args!("only = \"host\""));
     }
     line(format_args!("expect = \"{}\"", if exact { "exact" } else { "bound" }));
 }

@@ -307,7 +307,8 @@ pub const fn mma_warps(s: &Spec, tile: Mnk) -> (usize, usize) {
             if (wide || matches!(s.instruction, InstructionId::SIMT)) && (wide || m * n <= 4) {
                 m = halvings(tile.m, 32);
             }
-            while m * n < 4 {
+            let least = if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) { 2 } else { 4 };
+            while m * n < least {
                 let (wm, wn) = (tile.m / m, tile.n / n);
                 if wm >= wn && wm.is_multiple_of(32) {
                     m *= 2;

@@ -114,9 +114,10 @@ pub fn families() -> Vec<Case> {
         Case { majors: (mn, k), tile: tile(48, 48, 8), widths: width(4, 4), whole: false, transposed: true, ..simt },
         turing,
         Case { tile: tile(128, 64, 32), majors: (mn, mn), ..turing },
+        Case { tile: tile(128, 64, 32), ..turing },
         Case { tile: tile(64, 64, 64), widths: width(2, 2), whole: false, d: Bf16, ..turing },
         bytes,
-        Case { majors: (mn, k), tile: tile(64, 128, 64), widths: width(4, 4), whole: false, b: Some(U8), ..bytes },
+        Case { majors: (mn, k), tile: tile(64, 64, 64), widths: width(4, 4), whole: false, b: Some(U8), ..bytes },
         Case { a: F32, acc: F32, tile: tile(128, 128, 8), majors: (k, mn), ..turing },
         Case { a: F64, acc: F64, d: F64, tile: tile(64, 64, 8), majors: (mn, k), ..turing },
     ]

@@ -32,8 +32,9 @@ fn check(device: &Device) -> Result<String, Box<dyn std::error::Error>> {
     if capability == 90 {
         refused("Cooperative", named, &["Cooperative", "no device code yet"])?;
     }
-    let types = GemmBuilder::<Sm80, f64, f64>::auto().build(device).map(drop).map_err(|e| e.to_string());
-    refused("f64", types, &["no kernel for f64 x f64", "Device::host()"])?;
+    let types =
+        GemmBuilder::<Sm80, f16, f32>::auto().output::<e2m1>().build(device).map(drop).map_err(|e| e.to_string());
+    refused("e2m1", types, &["no kernel for f16 x f16", "e2m1 output", "Device::host()"])?;
     // Host memory on a GPU's kernel.
     let stream = device.new_stream()?;
     let (a, b) = (Tensor::<f16>::zeros(32, 32)?, Tensor::<f16>::zeros(32, 32)?);
