@@ -22,7 +22,7 @@ fn the_table_has_150_rows_and_all_its_edge_cases() {
     for edge in table.iter().filter_map(|case| case.edge.as_deref()) {
         *edges.entry(edge).or_default() += 1;
     }
-    for edge in ["A1", "A2", "B2", "B3", "B5", "C1", "C6", "D5", "F1", "F3"] {
+    for edge in ["A1", "A2", "B2", "B3", "B5", "C1", "C6", "C10", "D5", "E1", "E4", "E5", "E6", "F1", "F3", "G9"] {
         assert!(edges.contains_key(edge), "no row for {edge}: {edges:?}");
     }
 }
