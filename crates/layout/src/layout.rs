@@ -185,7 +185,15 @@ impl Layout {
     /// The offset of the coordinate `coord`, one integer a mode. Missing coordinates are 0.
     #[inline]
     pub const fn eval_at(&self, coord: &[i64]) -> i64 {
-        let (mut at, mut i, mut offset) = (self.shape.child_at(Cursor::START, 0), 0, 0);
+        let (mut at, mut i, mut offset) = (self.shape.child_at(Cursor::START, 0), 0, 0i64);
+        if self.shape.is_flat() {
+            let stride = self.stride.values();
+            while i < coord.len() && i < self.shape.leaves() {
+                offset = offset.wrapping_add(coord[i].wrapping_mul(stride[i]));
+                i += 1;
+            }
+            return offset;
+        }
         while i < coord.len() && !self.shape.at_end(at) {
             let end = self.shape.skip(at);
             offset = self.eval_leaves(at.leaf, end.leaf, coord[i]).wrapping_add(offset);

@@ -312,6 +312,12 @@ impl IntTuple {
         self.token_count = n + 2;
     }
 
+    /// Whether this is a tuple of integers alone.
+    #[inline]
+    pub(crate) const fn is_flat(&self) -> bool {
+        self.token_count == self.leaf_count + 2
+    }
+
     /// The number of tokens so far.
     pub(crate) const fn tokens_so_far(&self) -> u32 {
         self.token_count as u32
@@ -348,21 +354,22 @@ impl IntTuple {
 
     pub(crate) const fn push_subtree(&mut self, from: &Self, at: Cursor) -> bool {
         let end = from.skip(at);
-        if self.leaf_count as usize + (end.leaf - at.leaf) > Self::MAX_LEAVES {
+        let (tokens, leaves) = (end.token - at.token, end.leaf - at.leaf);
+        let (token, leaf) = (self.token_count as usize, self.leaf_count as usize);
+        if leaf + leaves > Self::MAX_LEAVES || token + tokens > Self::MAX_TOKENS {
             return false;
         }
-        let mut i = at.token;
-        while i < end.token {
-            if !self.push_token(from.token(i)) {
-                return false;
-            }
+        let marks = u64::MAX >> (Self::MAX_TOKENS - tokens);
+        self.opens |= (from.opens >> at.token & marks) << token;
+        self.closes |= (from.closes >> at.token & marks) << token;
+        self.dynamic |= (from.dynamic >> at.leaf & ((1 << leaves) - 1)) << leaf;
+        let mut i = 0;
+        while i < leaves {
+            self.values[leaf + i] = from.values[at.leaf + i];
             i += 1;
         }
-        let mut leaf = at.leaf;
-        while leaf < end.leaf {
-            self.put(from.get(leaf));
-            leaf += 1;
-        }
+        self.token_count += tokens as u8;
+        self.leaf_count += leaves as u8;
         true
     }
 
@@ -377,6 +384,12 @@ impl IntTuple {
     pub(crate) const fn skip(&self, at: Cursor) -> Cursor {
         if !self.is_open(at.token) {
             return Cursor { token: at.token + 1, leaf: at.leaf + 1 };
+        }
+        // A tuple of integers alone ends at the next parenthesis, which the bits know.
+        let (opens, closes) = (self.opens >> at.token >> 1, self.closes >> at.token >> 1);
+        let leaves = closes.trailing_zeros() as usize;
+        if opens.trailing_zeros() as usize > leaves {
+            return Cursor { token: at.token + leaves + 2, leaf: at.leaf + leaves };
         }
         let (mut token, mut leaf, mut open) = (at.token, at.leaf, 0);
         loop {
