@@ -135,14 +135,15 @@ impl Core {
     fn make(&self, problem: &Problem, facts: &OperandFacts) -> Result<Prepared, BuildError> {
         let plan = self.resolve(problem, facts)?;
         let executable = self.load(&plan)?;
-        let (resident, workspace) = if self.device.is_host() {
+        let (resident, workspace, maps) = if self.device.is_host() {
             // The CPU takes what it needs for the time of a run.
-            (0, WorkspaceRegions::default())
+            (0, WorkspaceRegions::default(), None)
         } else {
             let resident = launch::resident(&plan, &executable);
-            (resident, lower::workspace(&plan, problem, resident))
+            let maps = lower::tensor_maps(&plan).map_err(lower::LowerError::from)?;
+            (resident, lower::workspace(&plan, problem, resident), maps)
         };
-        let prepared = Prepared { plan, executable, resident, workspace };
+        let prepared = Prepared { plan, executable, maps, resident, workspace };
         if let Some(key) = Key::of(problem, facts) {
             self.plans.remember(key, &prepared);
         }

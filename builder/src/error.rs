@@ -2,7 +2,9 @@
 
 use crate::auto::PlanError;
 use warpwright_numeric::Dtype;
-use warpwright_runtime::{DeviceError, LoadError, MemoryError, Space, StreamError, TensorError, WorkspaceError};
+use warpwright_runtime::{
+    DeviceError, LoadError, MemoryError, Space, StreamError, TensorError, TensorMapFault, WorkspaceError,
+};
 use warpwright_spec::{Order, Violation};
 
 /// A kernel that cannot be built for a device.
@@ -176,6 +178,9 @@ pub enum RunError {
     /// The launch failed.
     #[error(transparent)]
     Launch(#[from] warpwright_runtime::RunError),
+    /// An operand that TMA cannot address.
+    #[error(transparent)]
+    TensorMap(#[from] TensorMapFault),
 }
 
 impl From<PlanError> for RunError {

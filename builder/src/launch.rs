@@ -14,19 +14,21 @@ use warpwright_spec::{KernelPlan, Problem};
 /// is not empty.
 pub(crate) fn launch(
     stream: &Stream,
-    Prepared { plan, executable, resident, workspace }: &Prepared,
+    Prepared { plan, executable, maps, resident, workspace }: &Prepared,
     problem: &Problem,
     arguments: &Arguments<'_>,
     epilogue: &Epilogue,
     given: Option<WorkspacePtr>,
 ) -> Result<(), RunError> {
     let mut at = DeviceWorkspace::default();
-    let mut call = lower::call(plan, problem, arguments, epilogue, *resident, at)?;
+    let maps = maps.as_ref();
+    let mut call = lower::call(plan, problem, arguments, epilogue, *resident, maps, at)?;
     // What is refused is refused before the workspace is touched.
     if workspace.bytes > 0 {
         at = place(stream, executable, workspace, given)?;
-        call = lower::call(plan, problem, arguments, epilogue, *resident, at)?;
+        call = lower::call(plan, problem, arguments, epilogue, *resident, maps, at)?;
     }
+    call.encode_maps(|map| executable.device().encode_tensor_map(map))?;
     let invocation = Invocation { launches: &[call.launch()], host: &NoHostProgram };
     // SAFETY: the parameters are those of the plan that was lowered; `infer` and `can_implement` checked that every operand is
     // in this device's memory with the extents that they state, and the views borrow that memory until the work is submitted.
@@ -69,7 +71,11 @@ pub(crate) fn resident(plan: &KernelPlan, executable: &Executable) -> usize {
     let r = &plan.resources;
     let counted = || info.blocks_per_sm(r.threads as u32, r.registers as u32, r.shared_bytes as u32);
     let per_sm = if known > 0 { known } else { counted() };
-    info.sms.max(1) as usize * per_sm.max(1) as usize
+    let blocks = info.sms.max(1) as usize * per_sm.max(1) as usize;
+    // Clusters do not fit everywhere: the driver counts those too.
+    let clusters = executable.kernels().first().map_or(0, |kernel| kernel.max_active_clusters) as usize;
+    let in_cluster = plan.cluster.m * plan.cluster.n;
+    if in_cluster > 1 && clusters > 0 { clusters * in_cluster } else { blocks }
 }
 
 /// What stands for the host program in a launch, where nothing runs it.

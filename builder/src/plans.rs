@@ -4,6 +4,7 @@ use crate::auto::OperandFacts;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use warpwright_kernels::lower::TensorMaps;
 use warpwright_runtime::Executable;
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{Extents, KernelPlan, Mnk, Problem, RasterOrder};
@@ -33,6 +34,8 @@ impl Key {
 pub(crate) struct Prepared {
     pub(crate) plan: KernelPlan,
     pub(crate) executable: Executable,
+    /// What the plan fixes of its tensor maps, if it has any.
+    pub(crate) maps: Option<TensorMaps>,
     /// Blocks that the device keeps at once.
     pub(crate) resident: usize,
     /// Of a launch of this problem.

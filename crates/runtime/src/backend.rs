@@ -10,7 +10,10 @@ use std::fmt::Debug;
 
 use warpwright_arch::DeviceInfo;
 
-use crate::{Invocation, KernelInfo, LoadError, MemoryError, Program, RunError, Space, StreamError};
+use crate::{
+    Invocation, KernelInfo, LoadError, MemoryError, Program, RunError, Space, StreamError, TensorMapFault,
+    TensorMapSpec,
+};
 
 /// A kind of device. The CPU, CUDA and the [`emulator`] of a GPU are three; others are given to
 /// [`Device::from_backend`](crate::Device::from_backend).
@@ -42,6 +45,15 @@ pub trait Backend: Send + Sync + Debug {
     /// # Errors
     /// [`StreamError`].
     fn synchronize(&self) -> Result<(), StreamError>;
+
+    /// The 128 bytes that a kernel takes for a tensor map, at a multiple of 64. Nothing is read of the tensor.
+    ///
+    /// # Errors
+    /// [`TensorMapFault`]; [`TensorMapFault::NotSupported`] where there are none, which is what backends that do not say
+    /// otherwise do.
+    fn encode_tensor_map(&self, _: &TensorMapSpec) -> Result<[u8; 128], TensorMapFault> {
+        Err(TensorMapFault::NotSupported { device: self.info().name.clone() })
+    }
 
     /// Compiles and loads a program: everything that can be refused before a launch is refused here.
     ///

@@ -10,7 +10,7 @@ use crate::backend::emulator::{Emulated, EmulatorOptions};
 use crate::backend::host::HostBackend;
 use crate::backend::{Backend, BackendStream};
 use crate::stream::Queue;
-use crate::{DeviceError, Executable, LoadError, Program, Space, Stream, StreamError};
+use crate::{DeviceError, Executable, LoadError, Program, Space, Stream, StreamError, TensorMapFault, TensorMapSpec};
 
 /// Something that programs run on. Cheap to clone.
 #[derive(Clone)]
@@ -75,6 +75,15 @@ impl Device {
     /// A device on a backend of the caller's; see [`Backend`]'s contract.
     pub fn from_backend(backend: impl Backend + 'static) -> Device {
         Device { inner: Arc::new(Inner { backend: Box::new(backend), default_queue: OnceLock::new() }) }
+    }
+
+    /// The 128 bytes that a kernel of this device takes for a tensor map, at a multiple of 64 bytes of its parameters. The
+    /// tensor itself is not looked at.
+    ///
+    /// # Errors
+    /// [`TensorMapFault`].
+    pub fn encode_tensor_map(&self, map: &TensorMapSpec) -> Result<[u8; 128], TensorMapFault> {
+        self.backend().encode_tensor_map(map)
     }
 
     /// What plans need to know of it.

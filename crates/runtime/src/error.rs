@@ -1,7 +1,7 @@
 //! One error type per public operation. A message names the value, the rule and the remedy.
 
 use warpwright_arch::ArchMismatch;
-use warpwright_emulator::Fault;
+use warpwright_emulator::{Fault, TensorMapError};
 use warpwright_numeric::Dtype;
 
 use crate::nvrtc::{CompileError, NvrtcMissing};
@@ -122,6 +122,24 @@ pub enum CaptureError<E: std::error::Error + 'static> {
     /// The capture itself failed.
     #[error("the capture failed: {0}")]
     Stream(#[source] StreamError),
+}
+
+/// A tensor map that a device does not encode.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TensorMapFault {
+    /// What every encoder refuses.
+    #[error(transparent)]
+    Rule(#[from] TensorMapError),
+    /// The device has no tensor maps.
+    #[error("{device} has no tensor maps: they are read by TMA, which begins with sm_90")]
+    NotSupported {
+        /// The device.
+        device: String,
+    },
+    /// The driver refused.
+    #[error(transparent)]
+    Driver(#[from] DriverFault),
 }
 
 /// Memory that could not be had or copied.

@@ -33,11 +33,11 @@ mod tensor;
 mod view;
 mod workspace;
 
-pub use backend::cuda::{TensorMapFault, TensorMapFields};
 pub use backend::emulator;
 pub use device::Device;
 pub use error::{
-    CaptureError, DeviceError, DriverFault, LoadError, MemoryError, RunError, StreamError, TensorError, WorkspaceError,
+    CaptureError, DeviceError, DriverFault, LoadError, MemoryError, RunError, StreamError, TensorError, TensorMapFault,
+    WorkspaceError,
 };
 pub use executable::{Executable, KernelInfo};
 pub use program::{HostContext, HostProgram, Invocation, LaunchCall, LaunchTemplate, Program, WorkspaceLayout};
@@ -45,3 +45,6 @@ pub use stream::{Graph, Mark, Stream};
 pub use tensor::{AsView, AsViewMut, Tensor, TensorView, TensorViewMut};
 pub use view::{Order, RawView, RawViewMut, Space, Strided};
 pub use workspace::WorkspacePtr;
+
+/// What a tensor map says, and what an encoder refuses of it.
+pub use warpwright_emulator::{TensorElement, TensorFill, TensorMapError, TensorMapSpec, TensorSwizzle};

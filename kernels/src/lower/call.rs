@@ -1,9 +1,10 @@
 //! From a plan and a call to a launch.
 
-use super::params::{OperandArg, OperandKind, Packed, Values};
+use super::TensorMaps;
+use super::params::{OperandArg, Packed, Values};
 use crate::contract::{Arguments, accumulator_bytes};
 use warpwright_epilogue::{BindError, OutputShape, Program};
-use warpwright_runtime::{LaunchCall, RawView, WorkspacePtr};
+use warpwright_runtime::{LaunchCall, RawView, TensorMapSpec, WorkspacePtr};
 use warpwright_schedulers::{TileScheduler, TileSpace, WorkspaceRegions, of_spec};
 use warpwright_spec::{KernelPlan, MajorId, Mnk, Problem, RasterOrder, SingleTile};
 
@@ -37,14 +38,26 @@ pub enum CallError {
     },
 }
 
-/// One launch: its grid and parameters. Made without allocating.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// One launch: its grid and parameters. Made without allocating but for tensor maps.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceCall {
     grid: u32,
     params: Packed,
+    maps: Option<[TensorMapSpec; 2]>,
 }
 
 impl DeviceCall {
+    /// Encodes the tensor maps of its operands, if they have any.
+    ///
+    /// # Errors
+    /// Those of `encode`, which is the device's.
+    pub fn encode_maps<E>(&mut self, encode: impl Fn(&TensorMapSpec) -> Result<[u8; 128], E>) -> Result<(), E> {
+        if let Some([a, b]) = &self.maps {
+            self.params.set_maps([encode(a)?, encode(b)?]);
+        }
+        Ok(())
+    }
+
     /// For the runtime.
     pub fn launch(&self) -> LaunchCall<'_> {
         LaunchCall { grid: [self.grid, 1, 1], params: &self.params }
@@ -72,7 +85,7 @@ fn scheduler(plan: &KernelPlan) -> &'static dyn TileScheduler {
 
 /// The launch of a problem on a device that keeps `resident` blocks of the kernel at once.
 ///
-/// `epilogue` is the program of the plan's epilogue, `at` memory of the sizes that [`workspace`] says. Operands were checked
+/// `epilogue` is the program of the plan's epilogue, `maps` are the plan's [`tensor_maps`](super::tensor_maps), `at` is memory of the sizes that [`workspace`] says. Operands were checked
 /// by [`can_implement`](crate::can_implement), and the problem is not empty.
 ///
 /// # Errors
@@ -83,6 +96,7 @@ pub fn call(
     arguments: &Arguments<'_>,
     epilogue: &Program,
     resident: usize,
+    maps: Option<&TensorMaps>,
     at: DeviceWorkspace,
 ) -> Result<DeviceCall, CallError> {
     let user = problem.bound();
@@ -112,9 +126,15 @@ pub fn call(
     let (first, second) = (side(&arguments.a, 1, 2), side(&arguments.b, 2, 1));
     let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
     let [batch, m, n] = arguments.d.strides();
+    let operands = [first.arg(plan.major_a), second.arg(plan.major_b)];
+    let maps = maps.map(|maps| {
+        [
+            maps.a.map(&operands[0], extents.m, extents.k, problem.groups()),
+            maps.b.map(&operands[1], extents.n, extents.k, problem.groups()),
+        ]
+    });
     let values = Values {
-        operands: matches!(OperandKind::of(plan), OperandKind::Strided)
-            .then(|| [first.arg(plan.major_a), second.arg(plan.major_b)]),
+        operands: maps.is_none().then_some(operands),
         d: arguments.d.address(),
         d_strides: [m, n, if arguments.d.extents()[0] == 1 { 0 } else { batch }],
         extents: [extents.m as u32, extents.n as u32, extents.k as u32],
@@ -130,7 +150,7 @@ pub fn call(
         ],
         workspace: [at.flags.address, at.partials.address],
     };
-    Ok(DeviceCall { grid: grid as u32, params: Packed::new(&values, &bound.pack()) })
+    Ok(DeviceCall { grid: grid as u32, params: Packed::new(&values, &bound.pack()), maps })
 }
 
 /// An operand by its strides along M or N, and along K.

@@ -26,6 +26,7 @@ mod shared;
 mod wgmma;
 
 pub use call::{CallError, DeviceCall, DeviceWorkspace, call, workspace};
+pub use wgmma::{TensorMaps, tensor_maps};
 
 use crate::device_code;
 use config::Tile;

@@ -191,6 +191,15 @@ impl Packed {
     }
 }
 
+impl Packed {
+    /// Writes the encoded maps of A and B.
+    pub(crate) fn set_maps(&mut self, maps: [[u8; 128]; 2]) {
+        for (i, map) in maps.iter().enumerate() {
+            self.bytes[128 * i..128 * (i + 1)].copy_from_slice(map);
+        }
+    }
+}
+
 impl core::ops::Deref for Packed {
     type Target = [u8];
     fn deref(&self) -> &[u8] {

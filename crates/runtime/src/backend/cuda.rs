@@ -8,7 +8,6 @@ mod stream;
 mod tensor_map;
 
 pub(crate) use memory::CudaBuffer;
-pub use tensor_map::{TensorMapFault, TensorMapFields};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,7 +16,10 @@ use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use warpwright_arch::DeviceInfo;
 
 use super::{Backend, BackendExecutable, BackendStream};
-use crate::{Device, DeviceError, DriverFault, LoadError, Program, Space, Stream, StreamError, nvrtc};
+use crate::{
+    Device, DeviceError, DriverFault, LoadError, Program, Space, Stream, StreamError, TensorMapFault, TensorMapSpec,
+    nvrtc,
+};
 use executable::CudaExecutable;
 use fault::fault;
 use stream::CudaQueue;
@@ -124,6 +126,10 @@ impl Backend for CudaBackend {
 
     fn synchronize(&self) -> Result<(), StreamError> {
         self.context.synchronize().map_err(|error| fault("cuCtxSynchronize", error).into())
+    }
+
+    fn encode_tensor_map(&self, map: &TensorMapSpec) -> Result<[u8; 128], TensorMapFault> {
+        tensor_map::encode(map)
     }
 
     fn load(&self, program: &Program) -> Result<Box<dyn BackendExecutable>, LoadError> {

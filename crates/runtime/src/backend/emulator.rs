@@ -26,7 +26,7 @@ use warpwright_arch::DeviceInfo;
 use warpwright_emulator::Machine;
 
 use super::{Backend, BackendExecutable, BackendStream};
-use crate::{Device, DeviceError, LoadError, Program, Space, StreamError, nvrtc};
+use crate::{Device, DeviceError, LoadError, Program, Space, StreamError, TensorMapFault, TensorMapSpec, nvrtc};
 use executable::EmulatedExecutable;
 use stream::EmulatedStream;
 
@@ -77,6 +77,10 @@ impl Backend for EmulatorBackend {
 
     fn synchronize(&self) -> Result<(), StreamError> {
         Ok(())
+    }
+
+    fn encode_tensor_map(&self, map: &TensorMapSpec) -> Result<[u8; 128], TensorMapFault> {
+        Ok(map.encode()?)
     }
 
     fn load(&self, program: &Program) -> Result<Box<dyn BackendExecutable>, LoadError> {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use warpwright::Device;
 use warpwright::arch::ArchId;
 use warpwright::runtime::{
-    HostContext, HostProgram, Invocation, LaunchCall, LaunchTemplate, Program, TensorMapFields, TensorView,
+    HostContext, HostProgram, Invocation, LaunchCall, LaunchTemplate, Program, TensorMapSpec, TensorView,
     WorkspaceLayout,
 };
 use warpwright_tests::micro::{Buffer, Micro, Outcome, PARAMETERS, Record, all, emulate, parse, write};
@@ -249,17 +249,8 @@ fn one(device: &Device, micro: &Micro) -> Result<Vec<u8>> {
     let mut parameters = vec![0; PARAMETERS];
     if let Some((buffer, spec)) = &micro.map {
         let base = if *buffer == Buffer::Input { at_input } else { at_output };
-        let fields = TensorMapFields {
-            element: spec.element as u8,
-            address: base + spec.address,
-            dims: spec.dims.clone(),
-            strides: spec.strides.clone(),
-            box_dims: spec.box_dims.clone(),
-            element_strides: spec.element_strides.clone(),
-            swizzle: spec.swizzle as u8,
-            fill: spec.fill as u8,
-        };
-        parameters[..128].copy_from_slice(&fields.encode()?);
+        let placed = TensorMapSpec { address: base + spec.address, ..spec.clone() };
+        parameters[..128].copy_from_slice(&device.encode_tensor_map(&placed)?);
     }
     parameters[128..136].copy_from_slice(&at_input.to_le_bytes());
     parameters[136..144].copy_from_slice(&at_output.to_le_bytes());
