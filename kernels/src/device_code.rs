@@ -5,11 +5,16 @@ use warpwright_spec::{InstructionId, LoaderId, ProblemKind, ScheduleId, Schedule
 
 /// Whether the mainloop of a spec whose schedule is decided can be lowered, and its epilogue's elements with it.
 pub fn mainloop(spec: &Spec) -> bool {
+    let as_they_are = matches!(spec.transform, TransformId::IDENTITY) && !spec.scales.any();
     let warps = matches!(spec.instruction, InstructionId::MMA_SYNC | InstructionId::SIMT);
     let threads = matches!(spec.loader, LoaderId::CP_ASYNC | LoaderId::GLOBAL_TO_REGISTER);
-    let as_they_are = matches!(spec.transform, TransformId::IDENTITY) && !spec.scales.any();
-    let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE) && warps && threads && as_they_are;
-    spec.mainloop.is_some() || (multistage && element(spec.d))
+    let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE) && warps && threads;
+    let roles = matches!(spec.schedule, ScheduleId::WARP_SPECIALIZED | ScheduleId::PINGPONG | ScheduleId::COOPERATIVE);
+    let tma = matches!(spec.loader, LoaderId::TMA | LoaderId::TMA_MULTICAST);
+    // wgmma keeps 13 bits of fp8 sums, which have to be promoted.
+    let kept = spec.a.bits() > 8 || matches!(spec.acc, Dtype::I32);
+    let warp_specialized = roles && matches!(spec.instruction, InstructionId::WGMMA) && tma && kept;
+    spec.mainloop.is_some() || (as_they_are && element(spec.d) && (multistage || warp_specialized))
 }
 
 /// Whether epilogues can read an element, or round to it.

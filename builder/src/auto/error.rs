@@ -37,6 +37,20 @@ pub enum PlanError {
         /// Element of B.
         b: Dtype,
     },
+    /// A named schedule that loads by TMA, and an operand that TMA cannot address.
+    #[error(
+        "{schedule} loads by TMA, which needs addresses and strides in multiples of {needed} bytes, but {operand}'s are multiples of {given}: pad the leading dimension, or use `.schedule::<Auto>()`"
+    )]
+    Alignment {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// `A` or `B`.
+        operand: &'static str,
+        /// What divides its address and strides, up to 16.
+        given: usize,
+        /// What must.
+        needed: usize,
+    },
     /// No schedule of the tag has device code for these types yet.
     #[error(
         "no kernel for {a} x {b} into {acc} with {d} output has device code on {arch} yet: run it on `Device::host()`"

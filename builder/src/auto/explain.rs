@@ -34,8 +34,17 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         loader(plan),
         s.scheduler
     );
-    if let Some(Substitute::NotWritten { principal }) = plan.substitute {
-        let _ = writeln!(t, "             instead of {principal}, whose device code does not exist yet");
+    match plan.substitute {
+        None => {}
+        Some(Substitute::NotWritten { principal }) => {
+            let _ = writeln!(t, "             instead of {principal}, whose device code does not exist yet");
+        }
+        Some(Substitute::Alignment { principal, operand, given, needed }) => {
+            let _ = writeln!(
+                t,
+                "             instead of {principal}, which needs addresses and strides in multiples of {needed} bytes: {operand}'s are multiples of {given}"
+            );
+        }
     }
     let (wm, wn) = r.warps;
     let _ = writeln!(

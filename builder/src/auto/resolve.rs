@@ -83,7 +83,10 @@ fn plans(
             _ => *slot = Some(given),
         }
     }
-    let substitute = resolve_schedule(&mut spec, device)?;
+    if matches!(named, SchedulerId::AUTO) && parts.is_some_and(|parts| parts > 1) {
+        spec.scheduler = SchedulerId::SPLIT_K;
+    }
+    let substitute = resolve_schedule(&mut spec, device, facts)?;
     if matches!(named, SchedulerId::AUTO) {
         spec.scheduler = usual(problem);
     }
@@ -116,7 +119,11 @@ fn kind_name(kind: ProblemKind) -> &'static str {
 }
 
 /// The schedule and, with it, instruction and loader.
-fn resolve_schedule(spec: &mut Spec, device: &DeviceInfo) -> Result<Option<Substitute>, PlanError> {
+fn resolve_schedule(
+    spec: &mut Spec,
+    device: &DeviceInfo,
+    facts: &OperandFacts,
+) -> Result<Option<Substitute>, PlanError> {
     let Spec { arch, a, b, acc, d, .. } = *spec;
     let principal = spec.instruction;
     let auto = matches!(spec.schedule, ScheduleId::AUTO);
@@ -135,12 +142,24 @@ fn resolve_schedule(spec: &mut Spec, device: &DeviceInfo) -> Result<Option<Subst
             spec.schedule = ScheduleId::WARP_SPECIALIZED;
         }
     }
-    if device.is_host() || device_code::mainloop(spec) {
+    if device.is_host() {
         return Ok(None);
     }
-    if !auto {
-        return Err(PlanError::ScheduleNotWritten { arch, schedule: spec.schedule, a, b });
-    }
+    let substitute = if !device_code::mainloop(spec) {
+        if !auto {
+            return Err(PlanError::ScheduleNotWritten { arch, schedule: spec.schedule, a, b });
+        }
+        Substitute::NotWritten { principal }
+    } else if let Some((operand, given)) = too_narrow(spec, facts) {
+        if !auto {
+            return Err(PlanError::Alignment { schedule: spec.schedule, operand, given, needed: TMA_ALIGNMENT });
+        }
+        Substitute::Alignment { principal, operand, given, needed: TMA_ALIGNMENT }
+    } else if auto && spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler, spec.schedule) {
+        Substitute::NotWritten { principal }
+    } else {
+        return Ok(None);
+    };
     spec.schedule = ScheduleId::MULTISTAGE;
     let family = runs(arch, spec.schedule).ok_or(PlanError::TypesNotWritten { arch, a, b, acc, d })?;
     let product = multiplies(arch, family, a, b, acc).ok_or(PlanError::TypesNotWritten { arch, a, b, acc, d })?;
@@ -150,7 +169,18 @@ fn resolve_schedule(spec: &mut Spec, device: &DeviceInfo) -> Result<Option<Subst
     if !device_code::mainloop(spec) {
         return Err(PlanError::TypesNotWritten { arch, a, b, acc, d });
     }
-    Ok(Some(Substitute::NotWritten { principal }))
+    Ok(Some(substitute))
+}
+
+/// What TMA needs of addresses and strides, in bytes.
+const TMA_ALIGNMENT: usize = 16;
+
+/// An operand that the spec's loader cannot address, and its alignment.
+fn too_narrow(spec: &Spec, facts: &OperandFacts) -> Option<(&'static str, usize)> {
+    if !matches!(spec.loader, LoaderId::TMA | LoaderId::TMA_MULTICAST) {
+        return None;
+    }
+    [("A", facts.widths.a), ("B", facts.widths.b)].into_iter().find(|(_, width)| *width < TMA_ALIGNMENT)
 }
 
 /// Calls `f` with a plan of each tile and pipeline depth that is open and legal; the error is the first of those that are not,

@@ -62,6 +62,17 @@ pub enum Substitute {
         /// The principal family.
         principal: InstructionId,
     },
+    /// The principal schedule loads by TMA, which cannot address an operand.
+    Alignment {
+        /// The principal family.
+        principal: InstructionId,
+        /// `A` or `B`.
+        operand: &'static str,
+        /// What divides its address and strides, in bytes, up to 16.
+        given: usize,
+        /// What must.
+        needed: usize,
+    },
 }
 
 impl KernelPlan {
