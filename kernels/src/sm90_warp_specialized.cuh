@@ -30,7 +30,7 @@ struct Sm90Stage {
     // As `count` calls of advance.
     __device__ __forceinline__ void skip(unsigned count) {
         const unsigned to = index + count;
-        parity ^= to / cfg::stages & 1;
+        parity ^= to / cfg::stages % 2;
         index = to % cfg::stages;
     }
 };
