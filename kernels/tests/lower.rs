@@ -234,6 +234,26 @@ fn the_machine_code_of_every_family_holds_what_the_arithmetic_says() {
     }
 }
 
+/// One file, two tags: an instruction half as deep, and no asynchronous copy. A smaller block has fewer warps that each do the
+/// same.
+#[test]
+fn a_tag_changes_the_instruction_the_fill_and_the_shared_memory() {
+    need_nvrtc!();
+    let block =
+        |arch, n, stages| Case { arch, a: Dtype::F16, d: Dtype::F32, tile: Mnk::new(128, n, 32), stages, ..PLAIN };
+    for (case, target, shape, each, stage) in [
+        (block(ArchId::SM75, 128, 2), "sm_75", "HMMA.1688", 128, 16),
+        (block(ArchId::SM80, 128, 3), "sm_80", "HMMA.16816", 64, 16),
+        (block(ArchId::SM75, 64, 2), "sm_75", "HMMA.1688", 128, 12),
+    ] {
+        assert_eq!(plan(&case).resources.stage_bytes, stage << 10, "{case:?}");
+        let Some(code) = code(&case, target) else { return };
+        assert_eq!((code.count("HMMA"), code.count(shape)), (each, each), "{case:?}");
+        assert_eq!(code.count("LDGSTS") > 0, target == "sm_80", "{case:?}");
+        assert!(code.count("LDSM") > 0, "{case:?}");
+    }
+}
+
 #[test]
 fn the_machine_code_holds_what_the_arithmetic_says() {
     need_nvrtc!();

@@ -297,7 +297,8 @@ const fn scale_bytes(s: &Spec, tile: Mnk) -> usize {
 }
 
 /// Warps along M and N of the role that multiplies: warp tiles of 64 x 64 where there are four or more of them, else
-/// four warps, the longer side cut first, no warp tile below 16 x 16 (one ldmatrix.x4 of each operand). A thread holds at most
+/// four warps, the longer side cut first, no warp tile below 16 x 16 (one ldmatrix.x4 of each operand). Two are enough where
+/// operands come through registers, as in CUTLASS's two-stage kernels: fewer warps read less of shared memory. A thread holds at most
 /// 64 accumulators of 64 bits, and of fused multiply-adds, whose operands take more registers, while there are warps for it.
 pub const fn mma_warps(s: &Spec, tile: Mnk) -> (usize, usize) {
     match s.instruction {
@@ -307,7 +308,8 @@ pub const fn mma_warps(s: &Spec, tile: Mnk) -> (usize, usize) {
             if (wide || matches!(s.instruction, InstructionId::SIMT)) && (wide || m * n <= 4) {
                 m = halvings(tile.m, 32);
             }
-            let least = if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) { 2 } else { 4 };
+            let turing = matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER);
+            let least = if turing && matches!(s.instruction, InstructionId::MMA_SYNC) { 2 } else { 4 };
             while m * n < least {
                 let (wm, wn) = (tile.m / m, tile.n / n);
                 if wm >= wn && wm.is_multiple_of(32) {
