@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
+use warpwright::ArchId;
 use warpwright::runtime::nvrtc;
 use warpwright_tests::emulated::{Row, select};
 use warpwright_tests::library::Library;
@@ -41,12 +42,16 @@ fn the_table_is_right_on_emulated_devices() {
     let distinct: BTreeSet<&String> = runs.iter().filter_map(|row| row.kernels.as_ref().ok()).flatten().collect();
     let cut = runs.iter().filter(|row| row.is_cut).count();
     println!(
-        "{} of {} rows at {seeds} seeds each, {} kernels; {cut} rows cut; {} rows without device code",
+        "{} of {} rows at {seeds} seeds each, {} kernels; {cut} of them cut; {} without device code",
         runs.len(),
         table.len(),
         distinct.len(),
         absent.len()
     );
+    for tag in ArchId::ALL {
+        let of_tag = runs.iter().filter(|row| row.tag == *tag && row.kernels.as_ref().is_ok_and(|k| !k.is_empty()));
+        println!("  {tag}: {} rows launch kernels", of_tag.count());
+    }
     for row in &absent {
         println!("  not run: {}: {}", row.case.name, row.kernels.as_ref().err().map_or("", String::as_str));
     }
