@@ -9,19 +9,45 @@ use rayon::prelude::*;
 use warpwright::ArchId;
 use warpwright::runtime::nvrtc;
 use warpwright_tests::emulated::{Row, select};
+use warpwright_tests::fuzz::{Random, random_case};
 use warpwright_tests::library::Library;
-use warpwright_tests::{Outside, Report, Verdict, case, run};
+use warpwright_tests::{Case, Outside, Report, Verdict, case, run};
 
-/// Kernels of the sample.
-const KERNELS: usize = 150;
+/// Kernels of the sample: with those of the random problems at most 150.
+const KERNELS: usize = 140;
+
+macro_rules! need_nvrtc {
+    () => {
+        if let Err(missing) = nvrtc::version() {
+            assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
+            println!("SKIPPED: {missing}");
+            return;
+        }
+    };
+}
+
+#[test]
+fn random_problems_are_right_on_emulated_devices() {
+    need_nvrtc!();
+    // Nightly, another seed every time; it is in the message if a problem fails.
+    let (count, seed) = match std::env::var_os("WARPWRIGHT_NIGHTLY") {
+        Some(_) => (300, std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_secs())),
+        None => (10, 1),
+    };
+    let mut random = Random::new(seed);
+    let cases: Vec<_> = (0..count).map(|i| random_case(&mut random, format!("fuzz_{seed}_{i}"), true)).collect();
+    let one = |(number, case): (usize, &Case)| {
+        let row = Row::new(number, case);
+        (run_once(&row, number as u64, &Outside::default()), row)
+    };
+    let reports: Vec<(Report, Row)> = cases.par_iter().enumerate().map(one).collect();
+    let wrong = reports.iter().find(|(report, _)| !report.passed());
+    assert!(wrong.is_none(), "{wrong:#?}");
+}
 
 #[test]
 fn the_table_is_right_on_emulated_devices() {
-    if let Err(missing) = nvrtc::version() {
-        assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
-        println!("SKIPPED: {missing}");
-        return;
-    }
+    need_nvrtc!();
     let nightly = std::env::var_os("WARPWRIGHT_NIGHTLY").is_some();
     // Four seeds that follow one another have asynchronous operations land early, late, and twice in any order.
     let (kernels, seeds) = if nightly { (usize::MAX, 12) } else { (KERNELS, 4) };
@@ -56,7 +82,7 @@ fn the_table_is_right_on_emulated_devices() {
         println!("  not run: {}: {}", row.case.name, row.kernels.as_ref().err().map_or("", String::as_str));
     }
     assert!(wrong.is_empty(), "{} of {} runs:\n{}", wrong.len(), reports.len(), wrong.join("\n"));
-    assert!(distinct.len() >= 100 && runs.len() >= 200, "{} kernels, {} rows", distinct.len(), runs.len());
+    assert!(distinct.len() >= 100 && runs.len() >= 120, "{} kernels, {} rows", distinct.len(), runs.len());
 }
 
 fn run_once(row: &Row, seed: u64, outside: &Outside) -> Report {
