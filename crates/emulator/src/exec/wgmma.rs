@@ -34,6 +34,25 @@ fn b_tile(op: &Wgmma, descriptor: u64) -> Result<Tile, String> {
     Ok(Tile { descriptor, first: 0, count: op.n, k: op.k, transposed: op.transpose_b, bytes })
 }
 
+/// Puts the elements of an operand in shared memory in their places of a matrix, whose rows or columns are `apart[0]` from
+/// each other and whose steps along K `apart[1]`.
+fn gather(memory: &[u8], tile: Tile, out: &mut [u32], apart: [usize; 2]) {
+    let step = apart[usize::from(!tile.transposed)];
+    for (chunk, mn, k) in tile.chunks() {
+        let bytes = &memory[chunk as usize..][..16];
+        let places = out[mn as usize * apart[0] + k as usize * apart[1]..].iter_mut().step_by(step);
+        match tile.bytes {
+            1 => places.zip(bytes).for_each(|(to, x)| *to = u32::from(*x)),
+            2 => {
+                places.zip(bytes.chunks_exact(2)).for_each(|(to, x)| *to = u32::from(u16::from_le_bytes([x[0], x[1]])))
+            }
+            _ => {
+                places.zip(bytes.chunks_exact(4)).for_each(|(to, x)| *to = u32::from_le_bytes([x[0], x[1], x[2], x[3]]))
+            }
+        }
+    }
+}
+
 impl Run<'_> {
     pub(super) fn wgmma_fence(&mut self, at: At) -> Executed {
         if !self.together(at, !0) {
@@ -190,27 +209,10 @@ impl Run<'_> {
         let memory = &cluster.blocks[warp.block].shared.bytes;
         let issued = &warp.wgmma.issued[index];
         let (n, k) = (op.n as usize, op.k as usize);
-        let element = |chunk: u32, i: u32, bytes: u32| {
-            let at = (chunk + i * bytes) as usize;
-            super::number(&memory[at..at + bytes as usize]) as u32
-        };
         let (mut a, mut b) = (vec![0u32; 16 * k], vec![0u32; k * n]);
-        let tile = b_tile(op, issued.b_descriptor).map_err(illegal)?;
-        for (chunk, mn, first) in tile.chunks() {
-            for i in 0..16 / tile.bytes {
-                let (column, row) = if tile.transposed { (mn + i, first) } else { (mn, first + i) };
-                b[row as usize * n + column as usize] = element(chunk, i, tile.bytes);
-            }
-        }
+        gather(memory, b_tile(op, issued.b_descriptor).map_err(illegal)?, &mut b, [1, n]);
         match (a_tile(op, issued.a_descriptor, warp.index).map_err(illegal)?, &op.a_source) {
-            (Some(tile), _) => {
-                for (chunk, mn, first) in tile.chunks() {
-                    for i in 0..16 / tile.bytes {
-                        let (row, at) = if tile.transposed { (mn + i, first) } else { (mn, first + i) };
-                        a[row as usize * k + at as usize] = element(chunk, i, tile.bytes);
-                    }
-                }
-            }
+            (Some(tile), _) => gather(memory, tile, &mut a, [k, 1]),
             (None, WgmmaA::Registers(regs)) => {
                 let bits = op.a.bits();
                 let keep = (u64::MAX >> (64 - bits)) as u32;

@@ -47,13 +47,13 @@ vectors! {
 
 #[inline(always)]
 fn choose(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    let (mut special, mut fraction, mut max) = (0u32, 0u32, 0f32);
+    let (mut fraction, mut max) = (0u32, 0u32);
     for x in c.iter() {
-        special |= u32::from(!x.is_finite());
         fraction |= u32::from(x.trunc() != *x);
-        max = max.max(x.abs());
+        max = max.max(x.to_bits() & 0x7FFF_FFFF);
     }
-    if a.special || b.special || special != 0 {
+    let max = f32::from_bits(max);
+    if a.special || b.special || !max.is_finite() {
         return scalar(a, b, [m, n, k], c, adder, result);
     }
     if let (Some(x), Some(y)) = (a.integral, b.integral)
@@ -64,8 +64,15 @@ fn choose(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder:
     {
         return integers(a, b, [m, n, k], c);
     }
+    // All products lie well inside f32, and their cut sum inside 32 bits.
+    if a.reach.max(b.reach) <= NEAR && (k as u64) << (adder.aligned + 2) <= 1 << 31 {
+        return near(a, b, [m, n, k], c, adder, result);
+    }
     general(a, b, [m, n, k], c, adder, result);
 }
+
+/// Exponents of operands whose products and units of alignment are normal f32.
+const NEAR: f32 = 30.0;
 
 /// Sums that stay exact in f32, in any order.
 #[inline(always)]
@@ -89,6 +96,43 @@ fn integers(a: &Operand, b: &Operand, [_, n, k]: [usize; 3], c: &mut [f32]) {
 
 /// Outputs that are computed together.
 const WIDTH: usize = 8;
+
+/// As [`general`], of operands whose exponents are at most [`NEAR`]: in f32, and sums in 32-bit integers.
+#[inline(always)]
+fn near(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
+    for i in 0..m {
+        let (xs, es) = (&a.values[i * k..][..k], &a.exponents[i * k..][..k]);
+        for j in (0..n).step_by(WIDTH) {
+            let row = &mut c[i * n + j..][..WIDTH];
+            let mut top: [f32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
+            for (e, fs) in es.iter().zip(b.exponents.chunks_exact(n)) {
+                let f = &fs[j..][..WIDTH];
+                for w in 0..WIDTH {
+                    let sum = e + f[w];
+                    top[w] = if sum > top[w] { sum } else { top[w] };
+                }
+            }
+            let e = top.map(|e| if e < -1000.0 { 0 } else { e as i32 });
+            // Without a product, C alone has a say, and it may be smaller than any product.
+            let unit = e.map(|e| f32::from_bits(((adder.aligned - e.max(-2 * NEAR as i32) + 127) as u32) << 23));
+            let mut sum = [0i32; WIDTH];
+            for (x, ys) in xs.iter().zip(b.values.chunks_exact(n)) {
+                let y = &ys[j..][..WIDTH];
+                for w in 0..WIDTH {
+                    // SAFETY: operands are finite, and a product is below four times 2^E, which `unit` makes 2^F: at most
+                    // 2^27, as the caller has checked.
+                    sum[w] += unsafe { (x * y[w] * unit[w]).to_int_unchecked::<i32>() };
+                }
+            }
+            let mut whole = [0f64; WIDTH];
+            for w in 0..WIDTH {
+                let c = (f64::from(row[w]) * power(adder.aligned - e[w])).trunc();
+                whole[w] = (f64::from(sum[w]) + c) * power(e[w] - adder.aligned);
+            }
+            finish_all(&whole, row, adder, result);
+        }
+    }
+}
 
 #[inline(always)]
 fn general(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
@@ -118,9 +162,8 @@ fn general(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder
                     sum[w] += (x * f64::from(y[w]) * unit[w]).trunc();
                 }
             }
-            for w in 0..WIDTH {
-                row[w] = finish(sum[w] / unit[w], adder, result);
-            }
+            let whole = core::array::from_fn(|w| sum[w] / unit[w]);
+            finish_all(&whole, row, adder, result);
         }
     }
 }
@@ -138,16 +181,20 @@ fn exponent(c: f32) -> f32 {
     if c == 0.0 { NO_EXPONENT } else { (field.max(1) - 127) as f32 }
 }
 
-/// The exact sum as a result.
+/// Exact sums as results.
 #[inline(always)]
-fn finish(x: f64, adder: Adder, result: Result) -> f32 {
-    match result {
-        Result::Half => f16::from_bits(f16::narrow(x)).to_f32() + 0.0,
-        Result::Single if x.abs() >= f64::from(f32::MIN_POSITIVE) => {
-            f64::from_bits(x.to_bits() & !0 << (52 - adder.kept)) as f32
+fn finish_all(sums: &[f64; WIDTH], out: &mut [f32], adder: Adder, result: Result) {
+    if result == Result::Half {
+        for (out, x) in out.iter_mut().zip(sums) {
+            *out = f16::from_bits(f16::narrow(*x)).to_f32() + 0.0;
         }
+        return;
+    }
+    for (out, x) in out.iter_mut().zip(sums) {
+        let cut = f64::from_bits(x.to_bits() & !0 << (52 - adder.kept)) as f32;
         // Subnormal: a multiple of 2^-149.
-        Result::Single => ((x * power(149)).trunc() * power(-149)) as f32 + 0.0,
+        let tiny = ((x * power(149)).trunc() * power(-149)) as f32 + 0.0;
+        *out = if x.abs() >= f64::from(f32::MIN_POSITIVE) { cut } else { tiny };
     }
 }
 
@@ -280,6 +327,38 @@ mod tests {
         integers(&a, &b, [16, 8, 16], &mut fast);
         general(&a, &b, [16, 8, 16], &mut slow, WIDE, Result::Single);
         assert_eq!(fast, slow);
+    }
+
+    #[test]
+    fn sums_in_32_bits_agree_with_the_general_ones() {
+        let mut state = 5u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32
+        };
+        for (dtype, adder, k) in
+            [(Dtype::F16, WIDE, 16), (Dtype::Bf16, WIDE, 16), (Dtype::Tf32, WIDE, 8), (Dtype::E4m3, NARROW, 32)]
+        {
+            for spread in [1, 4, 14] {
+                // Zeros, the largest fractions, and exponents around 0.
+                let mut value = || {
+                    let e = (next() % (2 * spread + 1)) as i32 - spread as i32;
+                    let x = (1.0 + [0.0, 0.999, next() as f32 / u32::MAX as f32][next() as usize % 3]) * 2f32.powi(e);
+                    [x, -x, x, 0.0][next() as usize % 4]
+                };
+                let a: Vec<f32> = (0..16 * k).map(|_| value()).collect();
+                let b: Vec<f32> = (0..8 * k).map(|_| value()).collect();
+                let c: Vec<f32> = (0..128).map(|i| value() * 2f32.powi([0, 30, -30, 120, -120][i % 5])).collect();
+                let (a, b) = (operand(&a, dtype), operand(&b, dtype));
+                for result in [Result::Single, Result::Half] {
+                    let (mut fast, mut slow) = (c.clone(), c.clone());
+                    near(&a, &b, [16, 8, k], &mut fast, adder, result);
+                    general(&a, &b, [16, 8, k], &mut slow, adder, result);
+                    let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(&fast), bits(&slow), "{dtype:?} {spread} {result:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(crate) struct Operand {
     pub special: bool,
     /// The largest magnitude, if all values are integers.
     pub integral: Option<f32>,
+    /// The largest magnitude of an exponent.
+    pub reach: f32,
 }
 
 impl Operand {
@@ -35,6 +37,7 @@ impl Operand {
             _ => convert(bits, values, exponents, -126.0, f32::from_bits),
         };
         self.special = found.special;
+        self.reach = found.reach;
         self.integral = (found.integral && !found.special).then_some(found.max);
     }
 
@@ -71,6 +74,7 @@ struct Found {
     special: bool,
     integral: bool,
     max: f32,
+    reach: f32,
 }
 
 #[inline(always)]
@@ -81,18 +85,22 @@ fn convert_all(
     smallest: f32,
     f: impl Fn(u32) -> f32,
 ) -> Found {
-    let (mut special, mut fraction, mut max) = (0u32, 0u32, 0f32);
+    // Maxima of integers, which vectors can take in any order.
+    let (mut special, mut fraction, mut max, mut reach) = (0u32, 0u32, 0u32, 0u32);
+    let smallest = smallest as i32;
     for ((bits, value), exponent) in bits.iter().zip(values).zip(exponents) {
         let x = f(*bits);
-        let field = x.to_bits() >> 23 & 255;
-        let e = (field as f32 - 127.0).max(smallest);
+        let magnitude = x.to_bits() & 0x7FFF_FFFF;
+        let field = magnitude >> 23;
+        let e = (field as i32 - 127).max(smallest);
         *value = x;
-        *exponent = if x == 0.0 { NO_EXPONENT } else { e };
+        *exponent = if magnitude == 0 { NO_EXPONENT } else { e as f32 };
         special |= u32::from(field == 255);
         fraction |= u32::from(x.trunc() != x);
-        max = max.max(x.abs());
+        max = max.max(magnitude);
+        reach = reach.max(if magnitude == 0 { 0 } else { e.unsigned_abs() });
     }
-    Found { special: special != 0, integral: fraction == 0, max }
+    Found { special: special != 0, integral: fraction == 0, max: f32::from_bits(max), reach: reach as f32 }
 }
 
 vectors! {
