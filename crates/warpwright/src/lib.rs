@@ -1,4 +1,4 @@
-//! GEMM kernels composed out of Rust types, run on NVIDIA GPUs and on the CPU.
+//! GEMM kernels composed out of Rust types, run on NVIDIA GPUs, on the CPU, and on an emulator of the GPU.
 //!
 //! ```
 //! use warpwright::prelude::*;
@@ -43,6 +43,28 @@
 //! # let (a, b) = (Tensor::<f16>::zeros(64, 32)?, Tensor::<f16>::zeros(32, 48)?);
 //! let d = GemmBuilder::<Sm100, f16, f32>::auto().run(&a, &b)?;
 //! # let _: Tensor<f16> = d;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Without a GPU, the kernel itself runs on an emulated one ([`Device::emulator`]), which reports races, missing waits and
+//! accesses out of bounds, each with its line. It needs NVRTC and no driver.
+//!
+//! ```
+//! use warpwright::prelude::*;
+//! # use warpwright::DeviceError;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # if let Err(DeviceError::NoNvrtc(missing)) = Device::emulator::<Sm80>() {
+//! #     println!("{missing}");
+//! #     return Ok(());
+//! # }
+//! let device = Device::emulator::<Sm80>()?;
+//! let stream = device.default_stream()?;
+//! let a = Tensor::<f16>::from_fn(40, 16, |m, k| f16::from_f32((m + k) as f32))?.to_device(&stream)?;
+//! let b = Tensor::<f16>::full(16, 24, f16::ONE)?.to_device(&stream)?;
+//! let mut d = Tensor::<f16>::zeros_on(&stream, Strided::dense(40, 24, Order::RowMajor))?;
+//! GemmBuilder::<Sm80, f16, f32>::auto().build(&device)?.run(&stream, &a, &b, &mut d)?;
+//! assert_eq!(d.to_host(&stream)?.get(2, 3)?, f16::from_f32(16.0 * 2.0 + 120.0));
 //! # Ok(())
 //! # }
 //! ```

@@ -1,0 +1,5 @@
+use warpwright::prelude::*;
+
+fn main() {
+    let _ = Device::emulator::<f16>();
+}
