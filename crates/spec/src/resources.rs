@@ -305,7 +305,7 @@ pub const fn mma_warps(s: &Spec, tile: Mnk) -> (usize, usize) {
         InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
             let (mut m, mut n) = (halvings(tile.m, 64), halvings(tile.n, 64));
             let wide = matches!(s.acc, Dtype::F64);
-            if (wide || matches!(s.instruction, InstructionId::SIMT)) && (wide || m * n <= 4) {
+            if wide || matches!(s.instruction, InstructionId::SIMT) && m * n <= 4 {
                 m = halvings(tile.m, 32);
             }
             let turing = matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER);
