@@ -201,9 +201,9 @@ fn a_tag_fits_a_device_or_is_refused_before_anything_is_compiled() -> Result {
 fn a_named_schedule_is_refused_and_auto_takes_what_exists() -> Result {
     let (device, counts) = StandIn::device(DeviceInfo::h200());
     let named =
-        GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().build(&device).err().ok_or("it was built")?;
+        GemmBuilder::<Sm90, e4m3, f32>::auto().schedule::<Cooperative>().build(&device).err().ok_or("it was built")?;
     assert!(named.to_string().contains("Cooperative") && named.to_string().contains("no device code yet"), "{named}");
-    let gemm = GemmBuilder::<Sm90, bf16, f32>::auto().build(&device)?;
+    let gemm = GemmBuilder::<Sm90, e4m3, f32>::auto().build(&device)?;
     let text = gemm.explain(&Problem::dense(4096, 4096, 4096))?;
     for word in ["Multistage", "instead of Wgmma", "waves", "predicted"] {
         assert!(text.contains(word), "{word} in {text}");

@@ -24,7 +24,7 @@ fn check(device: &Device) -> Result<String, Box<dyn std::error::Error>> {
         let built = GemmBuilder::<Sm100, f16, f32>::auto().build(device).map(drop).map_err(|e| e.to_string());
         refused("Sm100 here", built, &["Sm100", "10.0", "use the tag"])?;
     }
-    let named = GemmBuilder::<Sm90, bf16, f32>::auto()
+    let named = GemmBuilder::<Sm90, e4m3, f32>::auto()
         .schedule::<Cooperative>()
         .build(device)
         .map(drop)
