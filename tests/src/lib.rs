@@ -25,6 +25,7 @@ pub mod pattern;
 pub mod prepare;
 pub mod random;
 pub mod reference;
+pub mod roles;
 pub mod runner;
 pub mod stand_in;
 pub mod user;

@@ -20,6 +20,7 @@ mod layouts;
 mod micro;
 mod proven;
 mod refusals;
+mod roles;
 mod splits;
 mod table;
 mod threads;
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 10] = [
+    let parts: [(&str, Run<'_>); 11] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         ("planted faults", Box::new(|_| faults::run(&device))),
         ("refusals", Box::new(|_| refusals::run(&device))),
         ("graph replay", Box::new(|_| graph::run(&device))),
+        ("warp-specialised", Box::new(|_| roles::run(&device, options.small))),
         ("split kernels", Box::new(|_| splits::run(&device, options.small))),
         ("threads", Box::new(|_| threads::run(&device, options.small))),
         ("compile times", Box::new(|_| compile::run(&device, options.small))),

@@ -24,13 +24,13 @@ fn check(device: &Device) -> Result<String, Box<dyn std::error::Error>> {
         let built = GemmBuilder::<Sm100, f16, f32>::auto().build(device).map(drop).map_err(|e| e.to_string());
         refused("Sm100 here", built, &["Sm100", "10.0", "use the tag"])?;
     }
-    let named = GemmBuilder::<Sm90, e4m3, f32>::auto()
-        .schedule::<Cooperative>()
-        .build(device)
-        .map(drop)
-        .map_err(|e| e.to_string());
     if capability == 90 {
-        refused("Cooperative", named, &["Cooperative", "no device code yet"])?;
+        let named = GemmBuilder::<Sm90, e4m3, f32>::auto().schedule::<Cooperative>();
+        let built = named.build(device).map(drop).map_err(|e| e.to_string());
+        refused("fp8 by wgmma", built, &["Cooperative", "no device code yet"])?;
+        let named = GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().scheduler::<StreamK>();
+        let built = named.build(device).map(drop).map_err(|e| e.to_string());
+        refused("Cooperative stream-K", built, &["StreamK", "no device code for Cooperative kernels yet"])?;
     }
     let types =
         GemmBuilder::<Sm80, f16, f32>::auto().output::<e2m1>().build(device).map(drop).map_err(|e| e.to_string());

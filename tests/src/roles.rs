@@ -1,0 +1,170 @@
+//! Problems for the warp-specialised mainloop: majors, tiles, clusters, schedules, depths and tails, for whichever device has it.
+
+use warpwright::prelude::*;
+use warpwright::{CallArgs, ScheduleId, SchedulerId};
+
+use crate::random::{draw, normal};
+
+type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// One kernel and one problem.
+#[derive(Clone, Copy, Debug)]
+pub struct RolesCase {
+    /// Which roles.
+    pub schedule: ScheduleId,
+    /// The tile, in the kernel's terms.
+    pub tile: (usize, usize, usize),
+    /// Blocks along M and N.
+    pub cluster: (usize, usize),
+    /// The pipeline's depth; `None`: what fits.
+    pub stages: Option<usize>,
+    /// Of A, B and D.
+    pub orders: (Order, Order, Order),
+    /// M, N and K.
+    pub extents: (usize, usize, usize),
+}
+
+use Order::{ColumnMajor as C, RowMajor as R};
+const COOPERATIVE: ScheduleId = ScheduleId::COOPERATIVE;
+const PINGPONG: ScheduleId = ScheduleId::PINGPONG;
+const ONE: ScheduleId = ScheduleId::WARP_SPECIALIZED;
+
+/// Every schedule with clusters, all majors, depths of 2 to what fits, and extents around tiles, clusters and stages.
+#[rustfmt::skip]
+pub const CASES: &[RolesCase] = &[
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (1, 1), stages: None, orders: (R, C, R), extents: (200, 136, 200) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (1, 1), stages: Some(2), orders: (C, R, R), extents: (136, 264, 72) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 128), cluster: (1, 1), stages: Some(3), orders: (R, R, R), extents: (130, 72, 456) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 256, 32), cluster: (1, 1), stages: Some(4), orders: (C, C, C), extents: (72, 304, 40) },
+    RolesCase { schedule: COOPERATIVE, tile: (192, 96, 64), cluster: (1, 1), stages: Some(2), orders: (R, C, R), extents: (200, 100, 64) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (300, 200, 264) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 64), cluster: (1, 2), stages: Some(3), orders: (C, R, R), extents: (136, 200, 264) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (2, 2), stages: Some(2), orders: (C, C, R), extents: (264, 260, 136) },
+    RolesCase { schedule: PINGPONG, tile: (64, 128, 64), cluster: (1, 1), stages: None, orders: (R, C, R), extents: (400, 264, 200) },
+    RolesCase { schedule: PINGPONG, tile: (128, 64, 64), cluster: (1, 1), stages: Some(2), orders: (C, R, R), extents: (520, 72, 136) },
+    RolesCase { schedule: PINGPONG, tile: (64, 64, 64), cluster: (2, 1), stages: Some(3), orders: (R, R, R), extents: (600, 72, 200) },
+    RolesCase { schedule: ONE, tile: (64, 24, 64), cluster: (1, 1), stages: Some(5), orders: (R, C, R), extents: (70, 50, 200) },
+    RolesCase { schedule: ONE, tile: (64, 8, 64), cluster: (1, 1), stages: Some(2), orders: (R, R, R), extents: (64, 16, 128) },
+];
+
+/// A small integer, exact in every type.
+fn integer(key: u64, i: usize, j: usize) -> f64 {
+    (draw(key, (i * 100_003 + j) as u64) % 7) as f64 - 3.0
+}
+
+/// A matrix on the device, and whether it lies there transposed.
+fn place<T: Element>(
+    stream: &Stream,
+    (rows, columns): (usize, usize),
+    order: Order,
+    value: impl Fn(usize, usize) -> T + Sync,
+) -> Result<(Tensor<T>, bool)> {
+    let transposed = order == Order::ColumnMajor;
+    let host = match transposed {
+        false => Tensor::from_fn(rows, columns, value)?,
+        true => Tensor::from_fn(columns, rows, |j, i| value(i, j))?,
+    };
+    Ok((host.to_device(stream)?, transposed))
+}
+
+/// D of a case with K as given, from A and B of these values. D is poisoned before.
+fn multiply<T: Element, D: Element>(
+    device: &Device,
+    case: &RolesCase,
+    k: usize,
+    types: (Dtype, Dtype),
+    value: impl Fn(u64, usize, usize) -> T + Sync,
+) -> Result<Tensor<D>> {
+    let (m, n, _) = case.extents;
+    let (element, acc) = types;
+    let desc = GemmDesc {
+        d: D::DTYPE,
+        tile: Some(Mnk::new(case.tile.0, case.tile.1, case.tile.2 * 16 / element.bits())),
+        cluster: Some(Mnk::new(case.cluster.0, case.cluster.1, 1)),
+        stages: case.stages,
+        schedule: case.schedule,
+        scheduler: SchedulerId::PERSISTENT,
+        ..GemmDesc::new(ArchId::SM90, element, acc)
+    };
+    let gemm = AnyGemm::new(&desc, device)?;
+    let stream = device.new_stream()?;
+    let (a, at) = place(&stream, (m, k), case.orders.0, |i, j| value(1, i, j))?;
+    let (b, bt) = place(&stream, (k, n), case.orders.1, |i, j| value(2, i, j))?;
+    let a = if at { a.view().transposed() } else { a.view() };
+    let b = if bt { b.view().transposed() } else { b.view() };
+    let mut d = Tensor::<D>::zeros_on(&stream, Strided::dense(m, n, case.orders.2))?;
+    d.fill_bytes(&stream, 0xFF)?;
+    gemm.run_raw(&stream, a.raw(), b.raw(), d.view_mut()?.into_raw(), CallArgs::default())?;
+    Ok(d.to_host(&stream)?)
+}
+
+/// Products of small integers, which must be exact.
+///
+/// # Errors
+/// The first element that is wrong, or what was refused.
+pub fn exact(device: &Device, case: &RolesCase, k: usize, element: Dtype) -> Result {
+    let (m, n, _) = case.extents;
+    // Only 16-bit elements are read in both majors.
+    let case = &match element.bits() {
+        16 => *case,
+        _ => RolesCase { orders: (R, C, case.orders.2), ..*case },
+    };
+    let found: Box<dyn Fn(usize, usize) -> Result<f64>> = match element {
+        Dtype::F16 => {
+            let d = multiply::<f16, f32>(device, case, k, (element, Dtype::F32), |key, i, j| {
+                f16::from_f64(integer(key, i, j))
+            })?;
+            Box::new(move |i, j| Ok(d.get(i, j)?.into()))
+        }
+        Dtype::Tf32 => {
+            let d = multiply::<tf32, f32>(device, case, k, (element, Dtype::F32), |key, i, j| {
+                tf32::from_f32(integer(key, i, j) as f32)
+            })?;
+            Box::new(move |i, j| Ok(d.get(i, j)?.into()))
+        }
+        Dtype::I8 => {
+            let d = multiply::<i8, i32>(device, case, k, (element, Dtype::I32), |key, i, j| integer(key, i, j) as i8)?;
+            Box::new(move |i, j| Ok(d.get(i, j)?.into()))
+        }
+        _ => {
+            let d = multiply::<bf16, f32>(device, case, k, (Dtype::Bf16, Dtype::F32), |key, i, j| {
+                bf16::from_f32(integer(key, i, j) as f32)
+            })?;
+            Box::new(move |i, j| Ok(d.get(i, j)?.into()))
+        }
+    };
+    let column = |j: usize| (0..k).map(|l| integer(2, l, j)).collect::<Vec<_>>();
+    let columns: Vec<_> = (0..n).map(column).collect();
+    for i in 0..m {
+        let row: Vec<_> = (0..k).map(|l| integer(1, i, l)).collect();
+        for (j, column) in columns.iter().enumerate() {
+            let expected: f64 = row.iter().zip(column).map(|(a, b)| a * b).sum();
+            let found = found(i, j)?;
+            if found != expected {
+                return Err(format!("{element}, K {k}: D[{i}, {j}] is {found}, not {expected}").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The bits of a product of random values under every schedule, tile, cluster and depth of [`CASES`]: there is but one order in
+/// which K is summed.
+///
+/// # Errors
+/// The first kernel whose bits differ from the first one's, or what was refused.
+pub fn same_bits(device: &Device, extents: (usize, usize, usize)) -> Result<usize> {
+    let value = |key, i, j| bf16::from_f32(normal(draw(key, (i * 100_003 + j) as u64)) as f32);
+    let bits = |case: &RolesCase| -> Result<Vec<u32>> {
+        let case = RolesCase { extents, orders: (case.orders.0, case.orders.1, R), ..*case };
+        let d = multiply::<bf16, f32>(device, &case, extents.2, (Dtype::Bf16, Dtype::F32), value)?;
+        Ok(d.to_vec()?.into_iter().map(f32::to_bits).collect())
+    };
+    let first = bits(&CASES[0])?;
+    for case in &CASES[1..] {
+        if bits(case)? != first {
+            return Err(format!("{case:?} gives other bits than {:?}", CASES[0]).into());
+        }
+    }
+    Ok(CASES.len())
+}
