@@ -349,6 +349,14 @@ mod tests {
         assert_eq!(with(&|s| s.box_dims = vec![256, 256]), Ok(()));
         assert_eq!(with(&|s| s.element_strides[0] = 3), Ok(()));
         assert_eq!(with(&|s| s.fill = TensorFill::Nan), Ok(()));
+        // Boxes larger than the tensor, rows narrower than the swizzle, strides below a row or below a lower dimension's.
+        assert_eq!(with(&|s| s.dims = vec![8, 2]), Ok(()));
+        assert_eq!(with(&|s| (s.swizzle, s.box_dims[0]) = (TensorSwizzle::B128, 8)), Ok(()));
+        assert_eq!(with(&|s| s.strides[0] = 16), Ok(()));
+        assert_eq!(with(&|s| (s.strides[0], s.dims[1]) = (0, 1)), Ok(()));
+        assert!(with(&|s| (s.strides[0], s.dims[1]) = (8, 1)).is_err());
+        assert!(with(&|s| (s.swizzle, s.box_dims[0]) = (TensorSwizzle::B64, 40)).is_err());
+        assert!(with(&|s| s.dims.clear()).is_err());
         assert!(with(&|s| s.address = 8).is_err());
         assert!(with(&|s| s.strides[0] = 520).is_err());
         assert!(with(&|s| s.strides[0] = 1 << 40).is_err());

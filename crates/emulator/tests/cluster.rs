@@ -145,7 +145,7 @@ REST:
 #[test]
 fn registers_are_traded_within_the_launchs_pool() {
     // As an H200 with 384 threads (168 registers each) did it.
-    let run = |less: u32, more: u32| {
+    let pool = |threads: u32, less: u32, more: u32| {
         let body = format!(
             "    shr.u32 %r10, %r0, 7;
     setp.eq.u32 %p1, %r10, 0;
@@ -156,15 +156,21 @@ LESS: setmaxnreg.dec.sync.aligned.u32 {less};
 REST:"
         );
         setup(3, Completion::Seeded, &[0; 16], 16)
-            .run(&kernel(&body), &NO_MAP, Launch::linear(1, 384, 0))
+            .run(&kernel(&body), &NO_MAP, Launch::linear(1, threads, 0))
             .map_err(|f| f.kind)
     };
+    let run = |less, more| pool(384, less, more);
     for (less, more) in [(40, 232), (24, 240), (56, 224)] {
         assert!(run(less, more).is_ok(), "{less} {more}");
     }
     for (less, more) in [(24, 248), (40, 240)] {
         assert_eq!(run(less, more).err(), Some(FaultKind::Deadlock), "{less} {more}");
     }
+    // 512 threads have 128 each at launch.
+    for (less, more) in [(32, 160), (24, 160), (56, 152)] {
+        assert!(pool(512, less, more).is_ok(), "{less} {more}");
+    }
+    assert_eq!(pool(512, 24, 168).err(), Some(FaultKind::Deadlock));
 }
 
 #[test]
@@ -207,4 +213,45 @@ REST:
     };
     let early = kinds(&body.replace(&wait("W", 0, "0"), "")).expect("a report");
     assert!(matches!(early.kind, FaultKind::AsyncOwned | FaultKind::Race | FaultKind::Uninitialised), "{early}");
+}
+
+#[test]
+fn a_signal_goes_to_the_block_that_gets_the_data() {
+    // Rank 0 loads into itself and names rank 1's mbarrier: its own, at the same offset, is told, as on an H200.
+    let body = format!(
+        "{INIT}    mov.u32 %r10, %cluster_ctarank;
+    @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;
+{SYNC}    setp.ne.u32 %p2, %r10, 0;
+    @%p2 bra REST;
+    mov.u32 %r12, 1;
+    mapa.shared::cluster.u32 %r11, %r2, %r12;
+    @%p0 cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0, {{0}}], [%r11];
+{}    ld.shared.b32 %r13, [%r1+4];
+    @%p0 st.global.b32 [%rd2], %r13;
+REST:
+    mbarrier.test_wait.parity.shared::cta.b64 %p3, [%r2], 0;
+    selp.u32 %r14, 1, 0, %p3;
+    mul.wide.u32 %rd5, %r10, 4; add.u64 %rd5, %rd5, %rd2;
+    @%p0 st.global.b32 [%rd5+8], %r14;
+{SYNC}",
+        wait("W", 0, "0")
+    );
+    let input: Vec<u8> = (0..512).map(|i| (i * 7) as u8).collect();
+    for seed in 0..4 {
+        let mut setup = setup(seed, Completion::Seeded, &input, 16);
+        let map = TensorMapSpec::new(TensorElement::U32, setup.input, &[128], &[], &[128]).encode().unwrap();
+        setup.run(&kernel(&body), &map, cluster(2, 2, 64)).unwrap_or_else(|f| panic!("{f}"));
+        let out = setup.output(16);
+        assert_eq!(out[..4], input[4..8]);
+        assert_eq!(out[8..], [1, 0, 0, 0, 0, 0, 0, 0], "rank 0 was told, rank 1 was not");
+    }
+}
+
+#[test]
+fn shared_memory_up_to_what_a_block_may_have() {
+    let launch = |bytes| Launch { shared_bytes: bytes, ..Launch::linear(1, 32, 0) };
+    let text = kernel("").replace("    .shared .align 8 .b8 bars[64];\n", "").replace("    mov.u32 %r2, bars;\n", "");
+    let run = |bytes| setup(0, Completion::Seeded, &[0; 16], 16).run(&text, &NO_MAP, launch(bytes)).map_err(|f| f.kind);
+    assert!(run(232_448).is_ok());
+    assert_eq!(run(232_449).err(), Some(FaultKind::Launch));
 }

@@ -374,3 +374,25 @@ REST:
         assert!(setup.output(2048) == input[4 * 256..12 * 256], "rows 4 to 11");
     }
 }
+
+#[test]
+fn a_map_in_global_memory_lies_at_a_multiple_of_64() {
+    let body = |offset: u32| {
+        format!(
+            "{INIT}    add.u64 %rd7, %rd1, {offset};
+    @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;
+    @%p0 cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd7, {{0}}], [%r2];
+{}{}",
+            wait("W", 0, "0"),
+            dump(512)
+        )
+    };
+    let run = |offset: u32| {
+        let mut setup = setup(1, Completion::Seeded, &bytes(2048), 512);
+        let map = TensorMapSpec::new(TensorElement::U32, setup.input + 1024, &[128], &[], &[128]).encode().unwrap();
+        setup.machine.write(setup.input + u64::from(offset), &map).unwrap();
+        setup.run(&kernel(&body(offset)), &NO_MAP, Launch::linear(1, 128, SHARED)).map(|_| setup.output(512))
+    };
+    assert_eq!(run(64).unwrap_or_else(|f| panic!("{f}")), bytes(2048)[1024..1536]);
+    assert_eq!(run(96).map_err(|f| f.kind), Err(FaultKind::Misaligned));
+}

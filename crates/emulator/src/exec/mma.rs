@@ -50,17 +50,19 @@ fn floats(registers: &mut Registers, op: &Mma) {
     let [m, n, k] = sizes(op);
     let half = op.accumulator == Dtype::F16;
     let mut c = vec![0f32; m * n];
+    // Lane l holds row l / 4 and columns from 2 (l % 4) on; registers alternate between columns or, of f16, hold two, and go on
+    // 8 rows below.
     for (r, src) in op.c.iter().enumerate() {
         let words = registers.read::<u32>(*src);
-        for (lane, word) in words.into_iter().enumerate() {
-            if half {
-                for i in 0..2 {
-                    let (row, column) = fragment::accumulator(lane, 2 * r + i);
-                    c[row * n + column] = f16::from_bits((word >> (16 * i)) as u16).to_f32();
+        let rows = c[if half { r } else { r / 2 } * 8 * n..].chunks_exact_mut(n);
+        for (row, words) in rows.zip(words.chunks_exact(4)) {
+            for (pair, word) in row.chunks_exact_mut(2).zip(words) {
+                if half {
+                    pair[0] = f16::from_bits(*word as u16).to_f32();
+                    pair[1] = f16::from_bits((word >> 16) as u16).to_f32();
+                } else {
+                    pair[r % 2] = f32::from_bits(*word);
                 }
-            } else {
-                let (row, column) = fragment::accumulator(lane, r);
-                c[row * n + column] = f32::from_bits(word);
             }
         }
     }
@@ -78,14 +80,13 @@ fn floats(registers: &mut Registers, op: &Mma) {
             model::multiply(a, b, [m, n, k], &mut c, WIDE, result);
         }
     });
+    let narrow = |x: f32| if x.is_nan() { 0x7FFF } else { u32::from(f16::from_f32(x).to_bits()) };
     for (r, reg) in op.d.iter().enumerate() {
-        for (lane, word) in registers.row_mut(reg.row).iter_mut().enumerate() {
-            let value = |i: usize| {
-                let (row, column) = fragment::accumulator(lane, i);
-                c[row * n + column]
-            };
-            let narrow = |x: f32| if x.is_nan() { 0x7FFF } else { u32::from(f16::from_f32(x).to_bits()) };
-            *word = if half { narrow(value(2 * r)) | narrow(value(2 * r + 1)) << 16 } else { value(r).to_bits() };
+        let rows = c[if half { r } else { r / 2 } * 8 * n..].chunks_exact(n);
+        for (row, words) in rows.zip(registers.row_mut(reg.row).chunks_exact_mut(4)) {
+            for (pair, word) in row.chunks_exact(2).zip(words) {
+                *word = if half { narrow(pair[0]) | narrow(pair[1]) << 16 } else { pair[r % 2].to_bits() };
+            }
         }
     }
 }

@@ -72,7 +72,7 @@ fn choose(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder:
 }
 
 /// Exponents of operands whose products and units of alignment are normal f32.
-const NEAR: f32 = 30.0;
+const NEAR: i32 = 30;
 
 /// Sums that stay exact in f32, in any order.
 #[inline(always)]
@@ -104,17 +104,17 @@ fn near(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: A
         let (xs, es) = (&a.values[i * k..][..k], &a.exponents[i * k..][..k]);
         for j in (0..n).step_by(WIDTH) {
             let row = &mut c[i * n + j..][..WIDTH];
-            let mut top: [f32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
+            let mut top: [i32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
             for (e, fs) in es.iter().zip(b.exponents.chunks_exact(n)) {
                 let f = &fs[j..][..WIDTH];
                 for w in 0..WIDTH {
                     let sum = e + f[w];
-                    top[w] = if sum > top[w] { sum } else { top[w] };
+                    top[w] = top[w].max(sum);
                 }
             }
-            let e = top.map(|e| if e < -1000.0 { 0 } else { e as i32 });
+            let e = top.map(|e| if e < -1000 { 0 } else { e });
             // Without a product, C alone has a say, and it may be smaller than any product.
-            let unit = e.map(|e| f32::from_bits(((adder.aligned - e.max(-2 * NEAR as i32) + 127) as u32) << 23));
+            let unit = e.map(|e| f32::from_bits(((adder.aligned - e.max(-2 * NEAR) + 127) as u32) << 23));
             let mut sum = [0i32; WIDTH];
             for (x, ys) in xs.iter().zip(b.values.chunks_exact(n)) {
                 let y = &ys[j..][..WIDTH];
@@ -140,19 +140,19 @@ fn general(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder
         let (xs, es) = (&a.values[i * k..][..k], &a.exponents[i * k..][..k]);
         for j in (0..n).step_by(WIDTH) {
             let row = &mut c[i * n + j..][..WIDTH];
-            let mut top: [f32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
+            let mut top: [i32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
             for (e, fs) in es.iter().zip(b.exponents.chunks_exact(n)) {
                 let f = &fs[j..][..WIDTH];
                 for w in 0..WIDTH {
                     let sum = e + f[w];
-                    top[w] = if sum > top[w] { sum } else { top[w] };
+                    top[w] = top[w].max(sum);
                 }
             }
             let mut unit = [0f64; WIDTH];
             let mut sum = [0f64; WIDTH];
             for w in 0..WIDTH {
                 // Zero operands give exponents far below; any unit serves then.
-                let e = if top[w] < -1000.0 { 0 } else { top[w] as i32 };
+                let e = if top[w] < -1000 { 0 } else { top[w] };
                 unit[w] = power(adder.aligned - e);
                 sum[w] = (f64::from(row[w]) * unit[w]).trunc();
             }
@@ -176,9 +176,9 @@ fn power(e: i32) -> f64 {
 
 /// The exponent that an accumulator is aligned by.
 #[inline(always)]
-fn exponent(c: f32) -> f32 {
+fn exponent(c: f32) -> i32 {
     let field = (c.to_bits() >> 23 & 255) as i32;
-    if c == 0.0 { NO_EXPONENT } else { (field.max(1) - 127) as f32 }
+    if c == 0.0 { NO_EXPONENT } else { field.max(1) - 127 }
 }
 
 /// Exact sums as results.
@@ -202,8 +202,9 @@ fn finish_all(sums: &[f64; WIDTH], out: &mut [f32], adder: Adder, result: Result
 fn scalar(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
     for j in 0..n {
         // One column, repeated to the width that is computed together.
-        let wide = |x: &[f32]| (0..k).flat_map(|l| [x[l * n + j]; WIDTH]).collect::<Vec<f32>>();
-        let y = Operand { values: wide(&b.values), exponents: wide(&b.exponents), ..Operand::default() };
+        let values = (0..k).flat_map(|l| [b.values[l * n + j]; WIDTH]).collect();
+        let exponents = (0..k).flat_map(|l| [b.exponents[l * n + j]; WIDTH]).collect();
+        let y = Operand { values, exponents, ..Operand::default() };
         for i in 0..m {
             let products = (0..k).map(|l| f64::from(a.values[i * k + l]) * f64::from(b.values[l * n + j]));
             let plain = products.fold(f64::from(c[i * n + j]), |sum, x| match (sum.is_finite(), x.is_finite()) {

@@ -4,37 +4,36 @@ use super::vectors;
 use warpwright_numeric::Dtype;
 
 /// Exponent of a zero: below every other.
-pub(crate) const NO_EXPONENT: f32 = -1e6;
+pub(crate) const NO_EXPONENT: i32 = -1_000_000;
 
 /// A dense matrix of decoded elements, row by row.
 #[derive(Clone, Default)]
 pub(crate) struct Operand {
     /// Every element type that is not f64 fits f32.
     pub values: Vec<f32>,
-    /// Exponents of the values' encodings: subnormals have the smallest normal one, zeros [`NO_EXPONENT`]. Small integers,
-    /// kept as floats so that they are added and compared in vectors.
-    pub exponents: Vec<f32>,
+    /// Exponents of the values' encodings: subnormals have the smallest normal one, zeros [`NO_EXPONENT`].
+    pub exponents: Vec<i32>,
     /// An infinity or NaN is among the values.
     pub special: bool,
     /// The largest magnitude, if all values are integers.
     pub integral: Option<f32>,
     /// The largest magnitude of an exponent.
-    pub reach: f32,
+    pub reach: i32,
 }
 
 impl Operand {
     /// Decodes elements from their bits. tf32's low 13 bits are ignored.
     pub fn decode(&mut self, bits: &[u32], dtype: Dtype) {
         self.values.resize(bits.len(), 0.0);
-        self.exponents.resize(bits.len(), 0.0);
+        self.exponents.resize(bits.len(), 0);
         let (values, exponents) = (&mut self.values[..], &mut self.exponents[..]);
         let found = match dtype {
-            Dtype::F16 => convert(bits, values, exponents, -14.0, f16),
-            Dtype::Bf16 => convert(bits, values, exponents, -126.0, |b| f32::from_bits(b << 16)),
-            Dtype::E4m3 => convert(bits, values, exponents, -6.0, e4m3),
-            Dtype::E5m2 => convert(bits, values, exponents, -14.0, |b| f16(b << 8)),
-            Dtype::Tf32 => convert(bits, values, exponents, -126.0, |b| f32::from_bits(b & !0x1FFF)),
-            _ => convert(bits, values, exponents, -126.0, f32::from_bits),
+            Dtype::F16 => convert(bits, values, exponents, -14, f16),
+            Dtype::Bf16 => convert(bits, values, exponents, -126, |b| f32::from_bits(b << 16)),
+            Dtype::E4m3 => convert(bits, values, exponents, -6, e4m3),
+            Dtype::E5m2 => convert(bits, values, exponents, -14, |b| f16(b << 8)),
+            Dtype::Tf32 => convert(bits, values, exponents, -126, |b| f32::from_bits(b & !0x1FFF)),
+            _ => convert(bits, values, exponents, -126, f32::from_bits),
         };
         self.special = found.special;
         self.reach = found.reach;
@@ -48,8 +47,8 @@ impl Operand {
 
     /// Rows `first` to `first + n` of a matrix with `columns`.
     pub fn rows(&self, columns: usize, first: usize, n: usize) -> Operand {
-        let part = |x: &[f32]| x[first * columns..(first + n) * columns].to_vec();
-        Operand { values: part(&self.values), exponents: part(&self.exponents), ..*self }
+        let part = first * columns..(first + n) * columns;
+        Operand { values: self.values[part.clone()].to_vec(), exponents: self.exponents[part].to_vec(), ..*self }
     }
 }
 
@@ -74,37 +73,36 @@ struct Found {
     special: bool,
     integral: bool,
     max: f32,
-    reach: f32,
+    reach: i32,
 }
 
 #[inline(always)]
 fn convert_all(
     bits: &[u32],
     values: &mut [f32],
-    exponents: &mut [f32],
-    smallest: f32,
+    exponents: &mut [i32],
+    smallest: i32,
     f: impl Fn(u32) -> f32,
 ) -> Found {
     // Maxima of integers, which vectors can take in any order.
     let (mut special, mut fraction, mut max, mut reach) = (0u32, 0u32, 0u32, 0u32);
-    let smallest = smallest as i32;
     for ((bits, value), exponent) in bits.iter().zip(values).zip(exponents) {
         let x = f(*bits);
         let magnitude = x.to_bits() & 0x7FFF_FFFF;
         let field = magnitude >> 23;
         let e = (field as i32 - 127).max(smallest);
         *value = x;
-        *exponent = if magnitude == 0 { NO_EXPONENT } else { e as f32 };
+        *exponent = if magnitude == 0 { NO_EXPONENT } else { e };
         special |= u32::from(field == 255);
         fraction |= u32::from(x.trunc() != x);
         max = max.max(magnitude);
         reach = reach.max(if magnitude == 0 { 0 } else { e.unsigned_abs() });
     }
-    Found { special: special != 0, integral: fraction == 0, max: f32::from_bits(max), reach: reach as f32 }
+    Found { special: special != 0, integral: fraction == 0, max: f32::from_bits(max), reach: reach as i32 }
 }
 
 vectors! {
-    fn convert(bits: &[u32], values: &mut [f32], exponents: &mut [f32], smallest: f32, f: impl Fn(u32) -> f32) -> Found
+    fn convert(bits: &[u32], values: &mut [f32], exponents: &mut [i32], smallest: i32, f: impl Fn(u32) -> f32) -> Found
     = convert_all
 }
 
@@ -135,7 +133,7 @@ mod tests {
     fn exponents_of_subnormals_and_zeros() {
         let mut operand = Operand::default();
         operand.decode(&[0, 1, 0x3C00, 0x3FFF], Dtype::F16);
-        assert_eq!(operand.exponents, [NO_EXPONENT, -14.0, 0.0, 0.0]);
+        assert_eq!(operand.exponents, [NO_EXPONENT, -14, 0, 0]);
         operand.decode(&[0x3C00, 0xC000], Dtype::F16);
         assert_eq!(operand.integral, Some(2.0));
     }
