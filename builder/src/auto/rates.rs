@@ -35,7 +35,7 @@ impl Rates {
             InstructionId::SIMT => simt_rate(capability, element),
             InstructionId::WGMMA => by_width(2048.0),
             InstructionId::TCGEN05 => by_width(4096.0),
-            _ => mma_sync_rate(capability, element),
+            _ => mma_sync_rate(capability, spec.arch, element),
         };
         let (l2_alone, l2_together) = l2_bytes_per_cycle(capability);
         Rates { products, l2_alone, l2_together, latency: 1.0 }

@@ -29,8 +29,17 @@ const MMA_SYNC: &[(usize, usize, usize)] = &[
 const WARP_GROUP: &[(usize, usize, usize)] = &[(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)];
 
 /// Tiles of fused multiply-adds, as above: K is short because its steps are unrolled.
-const SIMT: &[(usize, usize, usize)] =
-    &[(128, 128, 32), (64, 128, 32), (128, 64, 32), (64, 64, 32), (32, 64, 32), (64, 32, 32), (16, 64, 32)];
+const SIMT: &[(usize, usize, usize)] = &[
+    (256, 128, 32),
+    (128, 256, 32),
+    (128, 128, 32),
+    (64, 128, 32),
+    (128, 64, 32),
+    (64, 64, 32),
+    (32, 64, 32),
+    (64, 32, 32),
+    (16, 64, 32),
+];
 
 /// Largest tile of a kernel that loads an operand element by element: its copies go through registers, so that many small
 /// blocks hide their latency where one large block would spill.
@@ -48,6 +57,8 @@ fn fits(spec: &Spec, tile: Mnk, narrowest: usize) -> bool {
     let (warps_m, warps_n) = mma_warps(spec, tile);
     let held = match spec.loader {
         LoaderId::GLOBAL_TO_REGISTER => (tile.m + tile.n) * tile.k * spec.a.bits() / 32,
+        // Columns of shared memory that arrive along K: four times as many copies as of 16 bytes.
+        _ if matches!(spec.instruction, InstructionId::SIMT) && narrowest < 8 => 48 * 32 * warps_m * warps_n,
         // Rounding takes registers where it is not one instruction.
         _ if spec.a == Dtype::Tf32 && narrowest < 8 => 48 * 32 * warps_m * warps_n,
         _ => return true,

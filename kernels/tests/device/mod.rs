@@ -108,9 +108,12 @@ pub fn families() -> Vec<Case> {
         f64,
         Case { majors: (mn, mn), tile: tile(64, 64, 16), d: F32, ..f64 },
         Case { majors: (k, mn), tile: tile(128, 64, 16), widths: width(8, 8), d: F16, transposed: true, ..f64 },
-        Case { arch: ArchId::SM90, ..f64 },
+        Case { arch: ArchId::SM90, tile: tile(128, 128, 16), ..f64 },
+        Case { arch: ArchId::SM90, tile: tile(64, 256, 16), majors: (mn, mn), ..f64 },
+        Case { arch: ArchId::SM90, tile: tile(128, 64, 32), stages: 3, majors: (mn, k), widths: width(8, 8), ..f64 },
         simt,
         Case { majors: (mn, mn), ..simt },
+        Case { tile: tile(256, 128, 16), widths: width(8, 8), whole: false, ..simt },
         Case { majors: (mn, k), tile: tile(48, 48, 8), widths: width(4, 4), whole: false, transposed: true, ..simt },
         turing,
         Case { tile: tile(128, 64, 32), majors: (mn, mn), ..turing },
@@ -119,6 +122,7 @@ pub fn families() -> Vec<Case> {
         bytes,
         Case { majors: (mn, k), tile: tile(64, 64, 64), widths: width(4, 4), whole: false, b: Some(U8), ..bytes },
         Case { a: F32, acc: F32, tile: tile(128, 128, 8), majors: (k, mn), ..turing },
+        Case { a: F32, acc: F32, tile: tile(256, 128, 16), ..turing },
         Case { a: F64, acc: F64, d: F64, tile: tile(64, 64, 8), majors: (mn, k), ..turing },
     ]
 }
