@@ -10,6 +10,10 @@ pub const MAX_ARGUMENTS: usize = 24;
 /// Most accumulators of 32 bits that the warps of mma.sync keep: 64 x 64 a warp, eight warps.
 const MMA_SYNC_ACCUMULATORS: usize = 128 * 256;
 
+/// Registers of a consumer thread that wgmma's accumulators leave to everything else: with 192 of 232 for them Pingpong
+/// 128x192 is the fastest at 8192 cubed on an H200, with all of them 128x256 spills and takes twenty times as long.
+const WGMMA_REGISTERS: usize = 40;
+
 /// `?` for const fns.
 macro_rules! ok {
     ($e:expr) => {
@@ -188,6 +192,15 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
     }
     if matches!(s.schedule, ScheduleId::COOPERATIVE) && tile.m < 128 {
         return Err(Violation::CooperativeRows { m: tile.m });
+    }
+    if matches!(s.instruction, InstructionId::WGMMA) {
+        let plan = ResourcePlan::of(s, tile);
+        let groups = if matches!(s.schedule, ScheduleId::PINGPONG) { 1 } else { plan.warps.0 / 4 };
+        let given = tile.m * tile.n / (128 * groups);
+        let at_most = plan.consumer_registers() - WGMMA_REGISTERS;
+        if given > at_most {
+            return Err(Violation::WarpGroupAccumulators { tile, groups, given, at_most });
+        }
     }
     Ok(())
 }

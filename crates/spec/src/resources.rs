@@ -270,6 +270,20 @@ impl ResourcePlan {
         offset + bytes
     }
 
+    /// Registers of a thread that multiplies.
+    pub const fn consumer_registers(&self) -> usize {
+        let mut i = 0;
+        while i < self.roles.len() {
+            if let Some(Role { kind: RoleKind::Mma, registers, .. }) = self.roles.get(i)
+                && registers > 0
+            {
+                return registers;
+            }
+            i += 1;
+        }
+        self.registers
+    }
+
     /// The buffer of a name.
     pub fn buffer(&self, name: &str) -> Option<Buffer> {
         self.buffers.iter().find(|b| b.name == name)

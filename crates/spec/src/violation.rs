@@ -28,6 +28,17 @@ pub enum Violation {
         /// Most elements of a tile.
         at_most: usize,
     },
+    /// More accumulators than a thread of a warp group has registers for.
+    WarpGroupAccumulators {
+        /// The tile.
+        tile: Mnk,
+        /// Warp groups that share it.
+        groups: usize,
+        /// Accumulators of a thread.
+        given: usize,
+        /// Most that it has registers for.
+        at_most: usize,
+    },
     /// A tile that its warps cannot share evenly.
     WarpTile {
         /// The tile.
@@ -183,6 +194,9 @@ impl Violation {
             Violation::Accumulators { tile, at_most } => t
                 .s("a ").mnk(tile).s(" tile has ").n(tile.m * tile.n).s(" accumulators, but at most ").n(at_most)
                 .s(" fit the registers of a block; 128x256 and 256x128 are the largest"),
+            Violation::WarpGroupAccumulators { tile, groups, given, at_most } => t
+                .s("a ").mnk(tile).s(" tile over ").n(groups).s(" warp group(s) gives each thread ").n(given)
+                .s(" accumulators, but at most ").n(at_most).s(" fit its registers; lower N, or M"),
             Violation::WarpTile { tile, warps: (m, n) } => t
                 .s("a ").mnk(tile).s(" tile over ").n(m).s("x").n(n)
                 .s(" warps leaves a warp tile that is not a multiple of 16x16; use extents that are 16, 32 or multiples of 64"),

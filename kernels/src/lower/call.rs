@@ -129,8 +129,8 @@ pub fn call(
     let operands = [first.arg(plan.major_a), second.arg(plan.major_b)];
     let maps = maps.map(|maps| {
         [
-            maps.a.map(&operands[0], extents.m, extents.k, problem.groups()),
-            maps.b.map(&operands[1], extents.n, extents.k, problem.groups()),
+            maps.a.map(&operands[0], extents.m, extents.k, problem.groups(), arguments.d.address()),
+            maps.b.map(&operands[1], extents.n, extents.k, problem.groups(), arguments.d.address()),
         ]
     });
     let values = Values {

@@ -188,8 +188,8 @@ pub fn tensor_maps(plan: &KernelPlan) -> Result<Option<TensorMaps>, LayoutError>
 
 impl BoxShape {
     /// The map of a tensor of `mn` by `k` elements, `batch` times, with a batch stride of 0 if all are one. Strides are in elements, `leading` across the contiguous
-    /// direction. An operand without elements is one that is never read.
-    pub(super) fn map(&self, arg: &OperandArg, mn: usize, k: usize, batch: usize) -> TensorMapSpec {
+    /// direction. Of an operand without elements nothing is read, but TMA wants an address of memory all the same: `memory` is one.
+    pub(super) fn map(&self, arg: &OperandArg, mn: usize, k: usize, batch: usize, memory: u64) -> TensorMapSpec {
         let [first, second] = if self.mn_contiguous { [mn, k] } else { [k, mn] }.map(|x| x.max(1) as u64);
         let empty = mn == 0 || k == 0 || batch == 0;
         // One row, or one entry, has no neighbour to be a legal distance away.
@@ -199,7 +199,7 @@ impl BoxShape {
             swizzle: self.swizzle,
             ..TensorMapSpec::new(
                 self.element,
-                if empty { 0 } else { arg.pointer },
+                if empty { memory & !15 } else { arg.pointer },
                 &[first, second, batch],
                 &[stride(second, arg.leading), stride(batch, arg.stride_batch)],
                 &[self.extents[0], self.extents[1], 1],

@@ -139,6 +139,8 @@ impl Run<'_> {
         let spec =
             TensorMapSpec::decode(&bytes).ok_or_else(|| illegal(format!("no tensor map lies at {address:#x}")))?;
         spec.check().map_err(|e| illegal(format!("the tensor map at {address:#x} is not legal: {e}")))?;
+        // An H200 wants memory at a tensor's address even for a box that lies outside the tensor altogether.
+        self.sight(at).find_bytes(Space::Global, spec.address, 1, lane)?;
         Ok(spec)
     }
 
