@@ -53,6 +53,33 @@ fn every_kernel_gives_the_same_bits() -> Result {
     Ok(())
 }
 
+/// What wgmma cannot read of automatic layouts is read by mma.sync, and a product over nothing is zero in every batch.
+#[test]
+fn majors_that_wgmma_lacks_and_products_over_nothing() -> Result {
+    need_nvrtc!();
+    let device = device(1)?;
+    let stream = device.new_stream()?;
+    let integer = |i: usize, j: usize| ((3 * i + 5 * j) % 7) as i8 - 3;
+    let (a, b) = (Tensor::from_fn(32, 64, integer)?, Tensor::from_fn(64, 48, integer)?);
+    let (on_a, on_b) = (a.to_device(&stream)?, b.to_device(&stream)?);
+    let mut d = Tensor::<i32>::zeros(32, 48)?.to_device(&stream)?;
+    let mut gemm = GemmBuilder::<Sm90, i8, i32>::auto().build(&device)?;
+    gemm.run(&stream, &on_a, &on_b, &mut d)?;
+    let d = d.to_host(&stream)?;
+    for (i, j) in [(0, 0), (31, 47), (7, 30)] {
+        let sum: i32 = (0..64).map(|k| i32::from(integer(i, k)) * i32::from(integer(k, j))).sum();
+        assert_eq!(d.get(i, j)?, sum);
+    }
+    let mut gemm = GemmBuilder::<Sm90, f16, f32>::auto().build(&device)?;
+    for (m, n) in [(4, 6), (64, 64), (1, 5)] {
+        let (a, b) = (Tensor::<f16>::zeros(m, 0)?.to_device(&stream)?, Tensor::<f16>::zeros(0, n)?.to_device(&stream)?);
+        let mut d = Tensor::<f16>::from_fn(m, n, |_, _| f16::from_f64(7.0))?.to_device(&stream)?;
+        gemm.run(&stream, &a, &b, &mut d)?;
+        assert!(d.to_host(&stream)?.to_vec()?.iter().all(|x| x.to_f64() == 0.0), "{m} x {n}");
+    }
+    Ok(())
+}
+
 #[test]
 fn what_tma_cannot_address_is_refused_or_loaded_otherwise() -> Result {
     need_nvrtc!();

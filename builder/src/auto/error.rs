@@ -41,7 +41,7 @@ pub enum PlanError {
     #[error(
         "{schedule} loads by TMA, which needs addresses and strides in multiples of {needed} bytes, but {operand}'s are multiples of {given}: pad the leading dimension, or use `.schedule::<Auto>()`"
     )]
-    Alignment {
+    Misaligned {
         /// The schedule.
         schedule: ScheduleId,
         /// `A` or `B`.

@@ -39,7 +39,13 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         Some(Substitute::NotWritten { principal }) => {
             let _ = writeln!(t, "             instead of {principal}, whose device code does not exist yet");
         }
-        Some(Substitute::Alignment { principal, operand, given, needed }) => {
+        Some(Substitute::Unreadable { principal, operand, dtype }) => {
+            let _ = writeln!(
+                t,
+                "             instead of {principal}, which cannot read {operand} of {dtype} that is MN-major"
+            );
+        }
+        Some(Substitute::Misaligned { principal, operand, given, needed }) => {
             let _ = writeln!(
                 t,
                 "             instead of {principal}, which needs addresses and strides in multiples of {needed} bytes: {operand}'s are multiples of {given}"

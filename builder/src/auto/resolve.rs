@@ -2,6 +2,7 @@ use super::splits::{usual, with_splits};
 use super::{OperandFacts, PlanError, predict, tiles::tiles};
 use warpwright_arch::DeviceInfo;
 use warpwright_kernels::device_code;
+use warpwright_numeric::Dtype;
 use warpwright_spec::*;
 
 /// Fills every open slot of a spec for a problem on a device.
@@ -142,19 +143,22 @@ fn resolve_schedule(
             spec.schedule = ScheduleId::WARP_SPECIALIZED;
         }
     }
-    if device.is_host() {
+    let unread = if auto { unreadable(spec) } else { None };
+    if device.is_host() && unread.is_none() {
         return Ok(None);
     }
-    let substitute = if !device_code::mainloop(spec) {
+    let substitute = if let Some((operand, dtype)) = unread {
+        Substitute::Unreadable { principal, operand, dtype }
+    } else if !device_code::mainloop(spec) {
         if !auto {
             return Err(PlanError::ScheduleNotWritten { arch, schedule: spec.schedule, a, b });
         }
         Substitute::NotWritten { principal }
     } else if let Some((operand, given)) = too_narrow(spec, facts) {
         if !auto {
-            return Err(PlanError::Alignment { schedule: spec.schedule, operand, given, needed: TMA_ALIGNMENT });
+            return Err(PlanError::Misaligned { schedule: spec.schedule, operand, given, needed: TMA_ALIGNMENT });
         }
-        Substitute::Alignment { principal, operand, given, needed: TMA_ALIGNMENT }
+        Substitute::Misaligned { principal, operand, given, needed: TMA_ALIGNMENT }
     } else if auto && spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler, spec.schedule) {
         Substitute::NotWritten { principal }
     } else {
@@ -166,7 +170,7 @@ fn resolve_schedule(
     spec.instruction = product.instruction;
     spec.transform = product.transform;
     spec.loader = loads(arch, product.instruction).unwrap_or(spec.loader);
-    if !device_code::mainloop(spec) {
+    if !device.is_host() && !device_code::mainloop(spec) {
         return Err(PlanError::TypesNotWritten { arch, a, b, acc, d });
     }
     Ok(Some(substitute))
@@ -181,6 +185,15 @@ fn too_narrow(spec: &Spec, facts: &OperandFacts) -> Option<(&'static str, usize)
         return None;
     }
     [("A", facts.widths.a), ("B", facts.widths.b)].into_iter().find(|(_, width)| *width < TMA_ALIGNMENT)
+}
+
+/// An operand whose major the spec's instruction does not read, and its element.
+fn unreadable(spec: &Spec) -> Option<(&'static str, Dtype)> {
+    let reads = |dtype, major: Option<MajorId>| major.is_none_or(|major| reads(spec.instruction, dtype, major));
+    [("A", spec.a, spec.order_a.map(Order::major_of_a)), ("B", spec.b, spec.order_b.map(Order::major_of_b))]
+        .into_iter()
+        .find(|&(_, dtype, major)| !reads(dtype, major))
+        .map(|(operand, dtype, _)| (operand, dtype))
 }
 
 /// Calls `f` with a plan of each tile and pipeline depth that is open and legal; the error is the first of those that are not,

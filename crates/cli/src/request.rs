@@ -57,7 +57,10 @@ impl Kernel {
                 GemmDesc::new(arch, a.dtype, self.accumulator.unwrap_or_else(|| default_accumulator(a.dtype)));
             desc.b = b.dtype;
             desc.d = self.output.unwrap_or_else(|| default_output(a.dtype));
-            (desc.order_a, desc.order_b) = (Some(a.order), Some(b.order));
+            // On a GPU the plan sees how operands lie, and takes another instruction where the principal one cannot read them.
+            if info.is_host() {
+                (desc.order_a, desc.order_b) = (Some(a.order), Some(b.order));
+            }
             desc.order_d = Some(self.order_d.unwrap_or(spec::Order::Row));
             (desc.tile, desc.cluster, desc.stages) = (self.tile, self.cluster, self.stages);
             desc.schedule = self.schedule.unwrap_or(ScheduleId::AUTO);

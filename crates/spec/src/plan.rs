@@ -1,6 +1,7 @@
 //! A resolved kernel: nothing is left to decide but addresses and extents. Lowering is a function of this value and the target.
 
 use crate::*;
+use warpwright_numeric::Dtype;
 
 /// Bytes that one copy instruction moves for each operand: a power of two up to 16 that divides every address and stride.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -62,8 +63,17 @@ pub enum Substitute {
         /// The principal family.
         principal: InstructionId,
     },
+    /// The principal instruction does not read an operand of this element that is MN-major.
+    Unreadable {
+        /// The principal family.
+        principal: InstructionId,
+        /// `A` or `B`.
+        operand: &'static str,
+        /// Its element.
+        dtype: Dtype,
+    },
     /// The principal schedule loads by TMA, which cannot address an operand.
-    Alignment {
+    Misaligned {
         /// The principal family.
         principal: InstructionId,
         /// `A` or `B`.

@@ -192,8 +192,8 @@ impl BoxShape {
     pub(super) fn map(&self, arg: &OperandArg, mn: usize, k: usize, batch: usize, memory: u64) -> TensorMapSpec {
         let [first, second] = if self.mn_contiguous { [mn, k] } else { [k, mn] }.map(|x| x.max(1) as u64);
         let empty = mn == 0 || k == 0 || batch == 0;
-        // One row, or one entry, has no neighbour to be a legal distance away.
-        let stride = |extent: u64, elements: i64| if extent == 1 { 16 } else { elements as u64 * self.bytes };
+        // One row, or one entry, has no neighbour to be a legal distance away, and what is never read has none either.
+        let stride = |extent: u64, elements: i64| if extent == 1 || empty { 16 } else { elements as u64 * self.bytes };
         let batch = batch.max(1) as u64;
         TensorMapSpec {
             swizzle: self.swizzle,

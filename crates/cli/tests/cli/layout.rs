@@ -138,6 +138,9 @@ fn what_is_wrong_is_said_with_its_place() {
         ("partition --copy DefaultCopy (8,8) 0", "--threads and --values"),
         ("partition --copy DefaultCopy --threads (2,2) --values 1 (8,8) 4", "`4` is not one of its threads"),
         ("lower --name 1x 8", "`1x` is not a C++ identifier"),
+        ("lower --name for 8", "`for` is not a C++ identifier"),
+        ("lower --arguments a,a (4,4)", "`a` is not a C++ identifier of its own"),
+        ("lower --arguments x,k (4,4)", "neither x nor s0"),
         ("nonsense 8", "unrecognized subcommand"),
     ] {
         let outcome = Folder::new().run(&format!("layout {line}"));

@@ -256,15 +256,37 @@ fn complement(layout: &String, cotarget: Option<&String>, common: &Common) -> an
     })
 }
 
+/// C++17's keywords and alternative tokens.
+const KEYWORDS: &str = "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class \
+compl const const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false \
+float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected \
+public register reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this \
+thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
+
+/// Whether the function's own text may hold the name: the swizzled offset, and dynamic extents, strides and offset.
+fn generated(text: &str) -> bool {
+    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    text == "x" || text == "offset" || text.strip_prefix(['s', 'd']).is_some_and(number)
+}
+
 fn lower(layout: &ComposedLayout, name: &str, arguments: &[String], wide: bool) -> anyhow::Result<Answer> {
     let default: Vec<String> = (0..layout.rank()).map(|i| format!("c{i}")).collect();
     let arguments = if arguments.is_empty() { &default } else { arguments };
     let identifier = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !KEYWORDS.split(' ').any(|word| word == text)
+            && !generated(text)
     };
-    if let Some(given) = arguments.iter().map(String::as_str).chain([name]).find(|text| !identifier(text)) {
-        let (given, what, choices) = (given.to_owned(), "a C++ identifier", "letters, digits and _");
+    let names = || arguments.iter().map(String::as_str).chain([name]);
+    if let Some(given) = names().enumerate().find(|(i, text)| !identifier(text) || names().take(*i).any(|n| n == *text))
+    {
+        let given = given.1;
+        let (given, what, choices) = (
+            given.to_owned(),
+            "a C++ identifier of its own",
+            "letters, digits and _, no keyword, and neither x nor s0, d0, ...",
+        );
         return Err(TextError::Word { given, what, choices }.into());
     }
     let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
