@@ -104,6 +104,8 @@ fn multiply<T: Element, D: Element>(
 /// The first element that is wrong, or what was refused.
 pub fn exact(device: &Device, case: &RolesCase, k: usize, element: Dtype) -> Result {
     let (m, n, _) = case.extents;
+    // TMA wants rows in multiples of 16 bytes.
+    let k = k.next_multiple_of(128 / element.bits());
     // Only 16-bit elements are read in both majors.
     let case = &match element.bits() {
         16 => *case,
