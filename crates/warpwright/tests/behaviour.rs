@@ -313,7 +313,8 @@ fn lists_for_a_tuner() {
     let (good, bad): (Vec<_>, Vec<_>) =
         candidates(base, &tiles, &schedules, &stages).map(|d| d.spec()).partition(|r| r.is_ok());
     assert_eq!(good.len() + bad.len(), 27);
-    assert_eq!(good.len(), 8);
+    // Not TwoSm, not 96 rows, not nine stages, and not Pingpong's 128 x 256, which no thread has registers for.
+    assert_eq!(good.len(), 6);
     assert!(bad.iter().all(|b| b.is_err_and(|e| !e.to_string().is_empty())));
     type Of<S> = Composed<Sm90, f16, f32, Operands, Plan<Tile<128, 128, 64>, Auto, S>>;
     assert_eq!(<(Of<Pingpong>, Of<Cooperative>, Of<Auto>)>::specs().len(), 3);
