@@ -54,4 +54,4 @@ pub use error::{ParseError, ParseReason};
 pub use machine::report::Report;
 pub use machine::{AddressError, Completion, Config, Launch, Machine};
 pub use module::{Kernel, Module};
-pub use tensor_map::{TensorElement, TensorFill, TensorMapError, TensorMapSpec, TensorSwizzle};
+pub use tensor_map::{PerDimension, TensorElement, TensorFill, TensorMapError, TensorMapSpec, TensorSwizzle};

@@ -1,6 +1,7 @@
 //! Tensor maps: what a TMA instruction knows of a tensor.
 
 use crate::ir::TensorMapField;
+use smallvec::{SmallVec, smallvec};
 
 /// The element type of a tensor map, as the driver's encoder numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,6 +119,9 @@ pub enum TensorFill {
     Nan = 1,
 }
 
+/// One number a dimension. A legal map has at most five, which take no memory of the heap: maps are made at every launch.
+pub type PerDimension<T> = SmallVec<[T; 5]>;
+
 /// The fields of a tensor map without interleave, innermost dimension first. CUDA's driver encodes them into 128 opaque
 /// bytes; so does [`TensorMapSpec::encode`] for this emulator, in a form of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,13 +131,13 @@ pub struct TensorMapSpec {
     /// First byte of the tensor in global memory.
     pub address: u64,
     /// Extents in elements, one per dimension: 1 to 5 of them.
-    pub dims: Vec<u64>,
+    pub dims: PerDimension<u64>,
     /// Bytes between neighbours along dimension 1 and up: one less than `dims`.
-    pub strides: Vec<u64>,
+    pub strides: PerDimension<u64>,
     /// Extents of a box in elements.
-    pub box_dims: Vec<u32>,
+    pub box_dims: PerDimension<u32>,
     /// Steps between the elements that a box takes; the innermost one is ignored.
-    pub element_strides: Vec<u32>,
+    pub element_strides: PerDimension<u32>,
     /// Permutation in shared memory.
     pub swizzle: TensorSwizzle,
     /// What stands for elements outside.
@@ -217,10 +221,10 @@ impl TensorMapSpec {
         TensorMapSpec {
             element,
             address,
-            dims: dims.to_vec(),
-            strides: strides.to_vec(),
-            box_dims: box_dims.to_vec(),
-            element_strides: vec![1; dims.len()],
+            dims: dims.into(),
+            strides: strides.into(),
+            box_dims: box_dims.into(),
+            element_strides: smallvec![1; dims.len()],
             swizzle: TensorSwizzle::None,
             fill: TensorFill::Zero,
         }
@@ -346,11 +350,11 @@ mod tests {
         assert_eq!(with(&|s| s.strides[0] = 0), Ok(()));
         assert_eq!(with(&|s| s.strides[0] = (1 << 40) - 16), Ok(()));
         assert_eq!(with(&|s| s.dims[1] = 1 << 32), Ok(()));
-        assert_eq!(with(&|s| s.box_dims = vec![256, 256]), Ok(()));
+        assert_eq!(with(&|s| s.box_dims = smallvec![256, 256]), Ok(()));
         assert_eq!(with(&|s| s.element_strides[0] = 3), Ok(()));
         assert_eq!(with(&|s| s.fill = TensorFill::Nan), Ok(()));
         // Boxes larger than the tensor, rows narrower than the swizzle, strides below a row or below a lower dimension's.
-        assert_eq!(with(&|s| s.dims = vec![8, 2]), Ok(()));
+        assert_eq!(with(&|s| s.dims = smallvec![8, 2]), Ok(()));
         assert_eq!(with(&|s| (s.swizzle, s.box_dims[0]) = (TensorSwizzle::B128, 8)), Ok(()));
         assert_eq!(with(&|s| s.strides[0] = 16), Ok(()));
         assert_eq!(with(&|s| (s.strides[0], s.dims[1]) = (0, 1)), Ok(()));
@@ -370,7 +374,7 @@ mod tests {
         assert!(with(&|s| (s.swizzle, s.box_dims[0]) = (TensorSwizzle::B128, 72)).is_err());
         assert!(with(&|s| (s.swizzle, s.box_dims[0]) = (TensorSwizzle::B32, 24)).is_err());
         assert!(with(&|s| (s.element, s.fill) = (TensorElement::U16, TensorFill::Nan)).is_err());
-        assert!(with(&|s| (s.element, s.box_dims) = (TensorElement::F32, vec![256, 256])).is_err());
+        assert!(with(&|s| (s.element, s.box_dims) = (TensorElement::F32, smallvec![256, 256])).is_err());
     }
 
     #[test]

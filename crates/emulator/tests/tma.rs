@@ -159,7 +159,7 @@ fn ranks_strides_and_element_sizes() {
     }
     // The innermost element stride is ignored.
     let strided = |a| TensorMapSpec {
-        element_strides: vec![3, 2],
+        element_strides: [3, 2].into_iter().collect(),
         ..TensorMapSpec::new(TensorElement::Bf16, a, &[64, 20], &[128], &[32, 7])
     };
     assert_eq!(strided(0).box_bytes(), 32 * 4 * 2);

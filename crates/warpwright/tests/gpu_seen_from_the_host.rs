@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use warpwright::prelude::*;
 use warpwright::runtime::backend::{Backend, BackendExecutable, BackendGraph, BackendStream, Buffer};
-use warpwright::runtime::{CaptureError, Invocation, KernelInfo, LoadError, MemoryError, Program, StreamError};
+use warpwright::runtime::{
+    CaptureError, Invocation, KernelInfo, LoadError, MemoryError, Program, StreamError, TensorMapFault, TensorMapSpec,
+};
 use warpwright::{BuildError, DeviceInfo, PlanError, RunError, Space};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -47,6 +49,9 @@ impl Backend for StandIn {
     }
     fn synchronize(&self) -> std::result::Result<(), StreamError> {
         Ok(())
+    }
+    fn encode_tensor_map(&self, map: &TensorMapSpec) -> std::result::Result<[u8; 128], TensorMapFault> {
+        Ok(map.encode()?)
     }
     fn load(&self, program: &Program) -> std::result::Result<Box<dyn BackendExecutable>, LoadError> {
         assert!(program.launches[0].source.contains("extern \"C\" __global__"));
@@ -273,6 +278,22 @@ fn a_prepared_call_compiles_nothing_and_allocates_nothing() -> Result {
     let before = ALLOCATIONS.with(Cell::get);
     for i in 0..10 {
         kernel.run_with(&stream, &a, &b, &mut d, relu(i * acc() + row(&bias) + source(&c)))?;
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 11));
+    Ok(())
+}
+
+#[test]
+fn a_prepared_call_with_tensor_maps_allocates_nothing() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::h200());
+    let stream = device.default_stream()?;
+    let (a, b, mut d) = (Tensor::<f16>::zeros(128, 64)?, Tensor::<f16>::zeros(64, 64)?, Tensor::<f16>::zeros(128, 64)?);
+    let mut gemm = GemmBuilder::<Sm90, f16, f32>::auto().schedule::<Cooperative>().build(&device)?;
+    gemm.run(&stream, &a, &b, &mut d)?;
+    let before = ALLOCATIONS.with(Cell::get);
+    for _ in 0..10 {
+        gemm.run(&stream, &a, &b, &mut d)?;
     }
     assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
     assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 11));

@@ -38,7 +38,7 @@ pub enum CallError {
     },
 }
 
-/// One launch: its grid and parameters. Made without allocating but for tensor maps.
+/// One launch: its grid and parameters. Made without allocating.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceCall {
     grid: u32,

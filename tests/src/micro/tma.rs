@@ -102,10 +102,16 @@ fn loads() -> Vec<Case> {
     }
     list.push((spec(U32, 0, &[16, 6, 10], &[640, 64], &[16, 3, 4]), vec![0, 1, 3], 0));
     for strides in [[1, 2], [3, 3], [2, 1], [1, 8]] {
-        let s = TensorMapSpec { element_strides: strides.to_vec(), ..spec(Bf16, 0, &[64, 30], &[128], &[32, 7]) };
+        let s = TensorMapSpec {
+            element_strides: strides.iter().copied().collect(),
+            ..spec(Bf16, 0, &[64, 30], &[128], &[32, 7])
+        };
         list.push((s, vec![8, 1], 0));
     }
-    let s = TensorMapSpec { element_strides: vec![1, 2, 3], ..spec(F32, 0, &[16, 9, 11], &[64, 640], &[8, 5, 7]) };
+    let s = TensorMapSpec {
+        element_strides: [1, 2, 3].into_iter().collect(),
+        ..spec(F32, 0, &[16, 9, 11], &[64, 640], &[8, 5, 7])
+    };
     list.push((s, vec![4, 3, 6], 0));
     // Packed rows of odd widths.
     for inner in [8, 24, 136, 256] {
@@ -188,7 +194,8 @@ fn stores() -> Vec<(TensorMapSpec, Vec<i32>)> {
     list.push((spec(F16, 0, &[16, 4, 4, 4, 3], &[32, 128, 512, 2048], &[8, 2, 2, 2, 2]), vec![8, 1, 3, 0, 1]));
     // Fully outside.
     list.push((spec(F32, 0, &[32, 16], &[128], &[32, 4]), vec![0, 16]));
-    let s = TensorMapSpec { element_strides: vec![1, 2], ..spec(U32, 0, &[32, 24], &[128], &[16, 8]) };
+    let s =
+        TensorMapSpec { element_strides: [1, 2].into_iter().collect(), ..spec(U32, 0, &[32, 24], &[128], &[16, 8]) };
     list.push((s, vec![8, 5]));
     list
 }
