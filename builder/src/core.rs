@@ -8,7 +8,6 @@ use crate::plans::{Key, Plans, Prepared};
 use std::fmt;
 use std::sync::Arc;
 use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
-use warpwright_numeric::Dtype;
 use warpwright_runtime::{Device, Executable, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check};
@@ -102,7 +101,7 @@ impl Core {
         let Call { problem, facts, arguments } = &call;
         // An automatic schedule takes another instruction where the principal one cannot read an operand as it lies, but for
         // fp8, whose remedy is to transpose once.
-        if !matches!(self.spec.schedule, ScheduleId::AUTO) || fp8(self.spec.a) || fp8(self.spec.b) {
+        if !matches!(self.spec.schedule, ScheduleId::AUTO) || self.spec.a.is_fp8() || self.spec.b.is_fp8() {
             check(&Spec {
                 order_a: Some(facts.order_a),
                 order_b: Some(facts.order_b),
@@ -227,8 +226,4 @@ impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core").field("spec", &self.spec).field("device", &self.device).finish_non_exhaustive()
     }
-}
-
-fn fp8(element: Dtype) -> bool {
-    matches!(element, Dtype::E4m3 | Dtype::E5m2)
 }

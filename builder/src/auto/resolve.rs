@@ -181,7 +181,7 @@ const TMA_ALIGNMENT: usize = 16;
 
 /// An operand that the spec's loader cannot address, and its alignment.
 fn too_narrow(spec: &Spec, facts: &OperandFacts) -> Option<(&'static str, usize)> {
-    if !matches!(spec.loader, LoaderId::TMA | LoaderId::TMA_MULTICAST) {
+    if !spec.loader.is_tma() {
         return None;
     }
     [("A", facts.widths.a), ("B", facts.widths.b)].into_iter().find(|(_, width)| *width < TMA_ALIGNMENT)

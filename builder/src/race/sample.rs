@@ -76,11 +76,10 @@ impl Sample {
 
 /// What summing in the accumulator may be off by, relative to the norms and the root of K.
 fn unit(problem: &RaceProblem) -> f64 {
-    let fp8 = |x: Dtype| matches!(x, Dtype::E4m3 | Dtype::E5m2);
     match problem.a {
         Dtype::F64 => 2f64.powi(-51),
         a if a.is_integer() && problem.b.is_integer() => 0.0,
-        a if fp8(a) || fp8(problem.b) => 2f64.powi(-16),
+        a if a.is_fp8() || problem.b.is_fp8() => 2f64.powi(-16),
         _ => 2f64.powi(-23),
     }
 }

@@ -97,6 +97,11 @@ impl Dtype {
         matches!(self, Dtype::I32 | Dtype::I8 | Dtype::U8 | Dtype::I4 | Dtype::U4)
     }
 
+    /// Whether this is one of the 8-bit floats that are multiplied, `e4m3` and `e5m2`.
+    pub const fn is_fp8(self) -> bool {
+        matches!(self, Dtype::E4m3 | Dtype::E5m2)
+    }
+
     /// Whether this is a floating-point type; `e8m0` is one.
     pub const fn is_float(self) -> bool {
         !self.is_integer()

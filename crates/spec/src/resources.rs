@@ -180,7 +180,7 @@ impl ResourcePlan {
             i += 1;
         }
         let accumulators = accumulators(s, tile, warps);
-        let asynchronous = matches!(s.loader, LoaderId::TMA | LoaderId::TMA_MULTICAST);
+        let asynchronous = s.loader.is_tma();
         let mailbox = match s.scheduler {
             SchedulerId::SINGLE_TILE | SchedulerId::AUTO => 0,
             _ if matches!(s.instruction, InstructionId::TCGEN05) => 64,

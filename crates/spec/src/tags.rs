@@ -131,6 +131,13 @@ tags!(
     Widen WIDEN
 );
 
+impl LoaderId {
+    /// Whether the tensor memory accelerator loads, by tensor maps.
+    pub const fn is_tma(self) -> bool {
+        matches!(self, LoaderId::TMA | LoaderId::TMA_MULTICAST)
+    }
+}
+
 /// CUTLASS's long name for [`Multistage`].
 pub type KernelMultistage = Multistage;
 /// CUTLASS's long name for [`WarpSpecialized`].

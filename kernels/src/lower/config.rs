@@ -1,13 +1,12 @@
 //! Constants, and the index functions that belong to no operand.
 
 use super::instruction;
-use super::shared::{Fetch, accumulators, simt_columns, simt_lanes};
+use super::shared::{Fetch, accumulators, in_shared, simt_columns, simt_lanes};
 use std::fmt::Write;
 use warpwright_layout::lower::index_function;
-use warpwright_layout::smem::Major;
 use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, Swizzle};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{InstructionId, KernelPlan, MajorId, ScheduleId};
+use warpwright_spec::{InstructionId, KernelPlan, ScheduleId};
 
 /// The tile in the kernel's terms and how warps share it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,14 +76,13 @@ fn vector(plan: &KernelPlan, columns: usize) -> usize {
 fn byte_pairs(plan: &KernelPlan) -> (bool, bool) {
     let spec = plan.kernel_spec();
     let pairs = |major, bits| {
-        spec.instruction == InstructionId::MMA_SYNC
-            && Fetch::of(&spec, if major == MajorId::K { Major::K } else { Major::Mn }, bits) == Fetch::BytePairs
+        spec.instruction == InstructionId::MMA_SYNC && Fetch::of(&spec, in_shared(major), bits) == Fetch::BytePairs
     };
     (pairs(plan.major_a, spec.a.bits()), pairs(plan.major_b, spec.b.bits()))
 }
 
 /// The C++ type of a number.
-fn number(element: Dtype) -> &'static str {
+pub(crate) fn number(element: Dtype) -> &'static str {
     match element {
         Dtype::F64 => "double",
         Dtype::I32 => "int",

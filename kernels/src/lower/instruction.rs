@@ -1,5 +1,6 @@
 //! The instruction that a kernel multiplies with, as a functor.
 
+use super::config::number;
 use std::fmt::Write;
 use warpwright_arch::ArchId;
 use warpwright_numeric::Dtype;
@@ -26,7 +27,7 @@ impl Shape {
 }
 
 /// PTX's name of an element.
-fn name(element: Dtype) -> &'static str {
+pub(crate) fn name(element: Dtype) -> &'static str {
     match element {
         Dtype::I8 => "s8",
         Dtype::U8 => "u8",
@@ -35,16 +36,21 @@ fn name(element: Dtype) -> &'static str {
     }
 }
 
+/// How inline PTX holds an accumulator.
+pub(crate) fn constraint(acc: Dtype) -> char {
+    match acc {
+        Dtype::F64 => 'd',
+        Dtype::I32 => 'r',
+        _ => 'f',
+    }
+}
+
 /// Writes `struct Instruction`: M, N, K in elements, 32-bit registers of the operands, and the instruction itself.
 pub(crate) fn write(text: &mut String, spec: &Spec) {
     let bits = spec.a.bits();
     let Shape { m, k } = Shape::of(spec.arch, bits);
     let (a_words, b_words, values) = (m * k * bits / 1024, 8 * k * bits / 1024, m / 4);
-    let (ty, constraint) = match spec.acc {
-        Dtype::F64 => ("double", 'd'),
-        Dtype::I32 => ("int", 'r'),
-        _ => ("float", 'f'),
-    };
+    let (ty, constraint) = (number(spec.acc), constraint(spec.acc));
     // Operands of 64 bits are pairs of words.
     let (per, kind) = if bits == 64 { (2, 'd') } else { (1, 'r') };
     let list =
@@ -64,7 +70,7 @@ pub(crate) fn write(text: &mut String, spec: &Spec) {
          static constexpr unsigned m = {m}, n = 8, k = {k}, a_words = {a_words}, b_words = {b_words};\n    \
          static __device__ __forceinline__ void mma({ty}* d, const unsigned* a, const unsigned* b) {{\n"
     );
-    let eight = matches!(spec.a, Dtype::E4m3 | Dtype::E5m2);
+    let eight = spec.a.is_fp8();
     if eight {
         // Between Ada and consumer Blackwell the instruction is emulated with twice the arithmetic of this.
         let (a, b) = (name(spec.a), name(spec.b));

@@ -3,13 +3,13 @@
 use super::LowerError;
 use super::config::{Tile, indented, plain};
 use super::orbits::Orbits;
-use super::shared::{Fetch, byte_pair_steps, shared, simt_columns, simt_lanes};
+use super::shared::{Fetch, byte_pair_steps, in_shared, shared, simt_columns, simt_lanes};
 use std::fmt::Write;
 use warpwright_layout::atom::{CopyAtom, MmaAtom};
 use warpwright_layout::lower::index_function;
 use warpwright_layout::smem::{Major, widest_swizzle};
 use warpwright_layout::{ComposedLayout, Layout, LayoutError, Operand, TiledCopy, TiledMma, layout};
-use warpwright_spec::{KernelPlan, LoaderId, MajorId};
+use warpwright_spec::{KernelPlan, LoaderId};
 
 /// Which operand of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ impl Description {
             Side::Second => ("OperandB", spec.b, tile.n, plan.major_b, plan.widths.b, plan.whole_b, tile.warps_n, "b"),
         };
         let buffer = plan.resources.buffer(buffer);
-        let major = if major == MajorId::K { Major::K } else { Major::Mn };
+        let major = in_shared(major);
         let bits = dtype.bits();
         let fetch = Fetch::of(&spec, major, bits);
         // A chunk that becomes a column of shared memory is taken apart in registers.

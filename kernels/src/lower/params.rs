@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use warpwright_epilogue::ParamBlock;
-use warpwright_spec::{KernelPlan, LoaderId};
+use warpwright_spec::KernelPlan;
 
 /// A member of a parameter struct: its C++ type, name and bytes.
 #[derive(Clone, Copy, Debug)]
@@ -63,10 +63,7 @@ pub enum OperandKind {
 impl OperandKind {
     /// How a plan's kernel takes them.
     pub const fn of(plan: &KernelPlan) -> OperandKind {
-        match plan.spec.loader {
-            LoaderId::TMA | LoaderId::TMA_MULTICAST => OperandKind::TensorMaps,
-            _ => OperandKind::Strided,
-        }
+        if plan.spec.loader.is_tma() { OperandKind::TensorMaps } else { OperandKind::Strided }
     }
 
     const fn members(self) -> &'static [Member; 2] {

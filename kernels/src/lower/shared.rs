@@ -3,7 +3,15 @@
 use super::config::plain;
 use warpwright_layout::smem::{Major, SmemSwizzle, widest_swizzle};
 use warpwright_layout::{ComposedLayout, Layout, LayoutError, Swizzle, layout};
-use warpwright_spec::{InstructionId, ResourcePlan, Spec};
+use warpwright_spec::{InstructionId, MajorId, ResourcePlan, Spec};
+
+/// A major of device memory, which operands keep in shared memory.
+pub(crate) fn in_shared(major: MajorId) -> Major {
+    match major {
+        MajorId::K => Major::K,
+        MajorId::MN => Major::Mn,
+    }
+}
 
 /// How a lane gets its part of a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

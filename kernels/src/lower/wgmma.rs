@@ -1,9 +1,11 @@
 //! What the warp-specialised mainloop needs: operands as TMA boxes and matrix descriptors, the instruction, the cluster.
 
 use super::LowerError;
-use super::config::{Tile, int, plain};
+use super::config::{Tile, int, number, plain};
+use super::instruction;
 use super::operand::{Side, table};
 use super::params::{OperandArg, OperandKind};
+use super::shared::in_shared;
 use std::fmt::Write;
 use warpwright_layout::descriptor::SmemDescriptor;
 use warpwright_layout::lower::index_function;
@@ -30,6 +32,7 @@ pub(crate) struct TmaOperand {
     /// (mn, k) to elements.
     shared: ComposedLayout,
     offset: usize,
+    stage_bytes: usize,
     /// Parts of the tile along mn, each loaded by another block of the cluster.
     slices: usize,
     /// Where a slice's boxes begin in it: mn and k.
@@ -45,11 +48,10 @@ impl TmaOperand {
             Side::First => ("OperandA", spec.a, plan.tile.m, plan.major_a, "a", plan.cluster.n),
             Side::Second => ("OperandB", spec.b, plan.tile.n, plan.major_b, "b", plan.cluster.m),
         };
+        let buffer = plan.resources.buffer(buffer);
         let k = plan.tile.k;
-        let (major, contiguous) = match major {
-            MajorId::K => (Major::K, k),
-            MajorId::MN => (Major::Mn, mn),
-        };
+        let major = in_shared(major);
+        let contiguous = if major == Major::K { k } else { mn };
         let bits = dtype.bits() as u32;
         let swizzle = widest_swizzle(contiguous as u32, bits);
         // A slice is whole atoms, so that it is a run of boxes; what cannot be cut is loaded by every block for itself.
@@ -79,7 +81,8 @@ impl TmaOperand {
             major,
             swizzle,
             shared: tile(mn)?,
-            offset: plan.resources.buffer(buffer).map_or(0, |b| b.offset),
+            offset: buffer.map_or(0, |b| b.offset),
+            stage_bytes: buffer.map_or(0, |b| b.bytes / plan.resources.stages.max(1)),
             slices,
             boxes,
             box_extents: [map.box_extents()[0], map.box_extents()[1]],
@@ -136,7 +139,7 @@ impl TmaOperand {
             self.name,
             self.dtype.name(),
             self.major == Major::Mn,
-            (mn * k * self.dtype.bits() / 8).next_multiple_of(1024),
+            self.stage_bytes,
             self.offset,
             self.slices,
             if self.slices > 1 { self.bytes(slice as i64, 0) } else { 0 },
@@ -230,7 +233,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
     TmaOperand::new(plan, Side::First)?.write(text, ROWS)?;
     TmaOperand::new(plan, Side::Second)?.write(text, plan.tile.n)?;
     cluster(text, plan.cluster)?;
-    instruction(text, plan);
+    multiply(text, plan);
     Ok(())
 }
 
@@ -250,14 +253,11 @@ fn cluster(text: &mut String, shape: Mnk) -> Result<(), LayoutError> {
 }
 
 /// `Wgmma::multiply<accumulate>(d, a, b)`: one instruction on a warp's fragments and two matrix descriptors.
-fn instruction(text: &mut String, plan: &KernelPlan) {
+fn multiply(text: &mut String, plan: &KernelPlan) {
     let spec = plan.kernel_spec();
     let n = plan.tile.n;
     let depth = DEPTH_BYTES * 8 / spec.a.bits();
-    let (accumulator, constraint) = match spec.acc {
-        Dtype::I32 => ("s32", "+r"),
-        _ => ("f32", "+f"),
-    };
+    let constraint = instruction::constraint(spec.acc);
     let transposed = |major| i32::from(matches!(major, MajorId::MN));
     let immediates = match spec.acc {
         Dtype::I32 => String::new(),
@@ -268,7 +268,7 @@ fn instruction(text: &mut String, plan: &KernelPlan) {
     };
     let count = n / 2;
     let registers: Vec<_> = (0..count).map(|i| format!("%{i}")).collect();
-    let outputs: Vec<_> = (0..count).map(|i| format!("\"{constraint}\"(d[{}][{}])", i / 4, i % 4)).collect();
+    let outputs: Vec<_> = (0..count).map(|i| format!("\"+{constraint}\"(d[{}][{}])", i / 4, i % 4)).collect();
     let _ = write!(
         text,
         "struct Wgmma {{\n    static constexpr unsigned k = {depth};\n    \
@@ -277,21 +277,15 @@ fn instruction(text: &mut String, plan: &KernelPlan) {
          \"{{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, %{scale}, 0;\\n\\t\"\n            \
          \"wgmma.mma_async.sync.aligned.m64n{n}k{depth}.{accumulator}.{a}.{b} {{{registers}}}, %{desc_a}, %{desc_b}, \
          p{immediates};\\n\\t}}\"\n            : {outputs}\n            : \"l\"(a), \"l\"(b), \"n\"(accumulate ? 1 : 0));\n    }}\n}};\n",
-        ty = if matches!(spec.acc, Dtype::I32) { "int" } else { "float" },
+        ty = number(spec.acc),
+        accumulator = instruction::name(spec.acc),
         fragments = n / 8,
-        a = ptx_type(spec.a),
-        b = ptx_type(spec.b),
+        a = instruction::name(spec.a),
+        b = instruction::name(spec.b),
         registers = registers.join(", "),
         outputs = outputs.join(", "),
         desc_a = count,
         desc_b = count + 1,
         scale = count + 2,
     );
-}
-
-fn ptx_type(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::I8 => "s8",
-        other => other.name(),
-    }
 }

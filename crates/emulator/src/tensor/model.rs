@@ -97,6 +97,19 @@ fn integers(a: &Operand, b: &Operand, [_, n, k]: [usize; 3], c: &mut [f32]) {
 /// Outputs that are computed together.
 const WIDTH: usize = 8;
 
+/// The largest exponent of each output's addends: C and the products of a row of A with the columns `bs` yields step by step.
+#[inline(always)]
+fn top_exponents<'a>(c: &[f32], a: &[i32], bs: impl Iterator<Item = &'a [i32]>) -> [i32; WIDTH] {
+    let mut top: [i32; WIDTH] = core::array::from_fn(|w| exponent(c[w]));
+    for (e, f) in a.iter().zip(bs) {
+        for w in 0..WIDTH {
+            let sum = e + f[w];
+            top[w] = top[w].max(sum);
+        }
+    }
+    top
+}
+
 /// As [`general`], of operands whose exponents are at most [`NEAR`]: in f32, and sums in 32-bit integers.
 #[inline(always)]
 fn near(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
@@ -104,14 +117,7 @@ fn near(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: A
         let (xs, es) = (&a.values[i * k..][..k], &a.exponents[i * k..][..k]);
         for j in (0..n).step_by(WIDTH) {
             let row = &mut c[i * n + j..][..WIDTH];
-            let mut top: [i32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
-            for (e, fs) in es.iter().zip(b.exponents.chunks_exact(n)) {
-                let f = &fs[j..][..WIDTH];
-                for w in 0..WIDTH {
-                    let sum = e + f[w];
-                    top[w] = top[w].max(sum);
-                }
-            }
+            let top = top_exponents(row, es, b.exponents.chunks_exact(n).map(|fs| &fs[j..][..WIDTH]));
             let e = top.map(|e| if e < -1000 { 0 } else { e });
             // Without a product, C alone has a say, and it may be smaller than any product.
             let unit = e.map(|e| f32::from_bits(((adder.aligned - e.max(-2 * NEAR) + 127) as u32) << 23));
@@ -140,14 +146,7 @@ fn general(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder
         let (xs, es) = (&a.values[i * k..][..k], &a.exponents[i * k..][..k]);
         for j in (0..n).step_by(WIDTH) {
             let row = &mut c[i * n + j..][..WIDTH];
-            let mut top: [i32; WIDTH] = core::array::from_fn(|w| exponent(row[w]));
-            for (e, fs) in es.iter().zip(b.exponents.chunks_exact(n)) {
-                let f = &fs[j..][..WIDTH];
-                for w in 0..WIDTH {
-                    let sum = e + f[w];
-                    top[w] = top[w].max(sum);
-                }
-            }
+            let top = top_exponents(row, es, b.exponents.chunks_exact(n).map(|fs| &fs[j..][..WIDTH]));
             let mut unit = [0f64; WIDTH];
             let mut sum = [0f64; WIDTH];
             for w in 0..WIDTH {

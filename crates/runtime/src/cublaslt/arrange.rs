@@ -82,7 +82,6 @@ pub(super) struct Types {
 
 /// What cuBLASLt has for these elements, if it has it.
 pub(super) fn types(a: Dtype, b: Dtype, d: Dtype) -> Option<Types> {
-    let fp8 = |x: Dtype| matches!(x, Dtype::E4m3 | Dtype::E5m2);
     let (compute, scale) = match (a, b, d) {
         (Dtype::F16, Dtype::F16, Dtype::F16 | Dtype::F32) => (Compute::CUBLAS_COMPUTE_32F, Dtype::F32),
         (Dtype::Bf16, Dtype::Bf16, Dtype::Bf16 | Dtype::F32) => (Compute::CUBLAS_COMPUTE_32F, Dtype::F32),
@@ -92,7 +91,9 @@ pub(super) fn types(a: Dtype, b: Dtype, d: Dtype) -> Option<Types> {
         (Dtype::I8, Dtype::I8, Dtype::I32) => (Compute::CUBLAS_COMPUTE_32I, Dtype::I32),
         // Two e5m2 operands are the one pairing that it lacks.
         (Dtype::E5m2, Dtype::E5m2, _) => return None,
-        (_, _, Dtype::F16 | Dtype::Bf16 | Dtype::F32) if fp8(a) && fp8(b) => (Compute::CUBLAS_COMPUTE_32F, Dtype::F32),
+        (_, _, Dtype::F16 | Dtype::Bf16 | Dtype::F32) if a.is_fp8() && b.is_fp8() => {
+            (Compute::CUBLAS_COMPUTE_32F, Dtype::F32)
+        }
         _ => return None,
     };
     let one = match scale {
@@ -100,7 +101,7 @@ pub(super) fn types(a: Dtype, b: Dtype, d: Dtype) -> Option<Types> {
         Dtype::I32 => 1i64.to_le_bytes(),
         _ => u64::from(1f32.to_bits()).to_le_bytes(),
     };
-    let is_fp8 = fp8(a);
+    let is_fp8 = a.is_fp8();
     Some(Types { compute, scale: element(scale)?, a: element(a)?, b: element(b)?, d: element(d)?, one, is_fp8 })
 }
 
