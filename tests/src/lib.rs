@@ -9,6 +9,24 @@
 //! The reference shares nothing with the kernels but the element types' conversions: it has its own parser for the
 //! epilogue notation, its own strides and its own zero rule. Whoever runs the table implements [`Runner`].
 
+/// Why tests that compile are skipped: NVRTC is missing. Where nothing may be missing that is a failure.
+pub fn nvrtc_missing() -> Option<String> {
+    let missing = warpwright::runtime::nvrtc::version().err()?.to_string();
+    assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
+    Some(missing)
+}
+
+/// Leaves a test, saying so, where NVRTC is missing, with what is given.
+#[macro_export]
+macro_rules! need_nvrtc {
+    ($($otherwise:expr)?) => {
+        if let Some(missing) = $crate::nvrtc_missing() {
+            println!("SKIPPED: {missing}");
+            return $($otherwise)?;
+        }
+    };
+}
+
 pub mod case;
 pub mod compare;
 pub mod emulated;

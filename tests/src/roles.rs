@@ -67,24 +67,22 @@ fn place<T: Element>(
     Ok((host.to_device(stream)?, transposed))
 }
 
-/// D of a case with K as given, from A and B of these values. D is poisoned before.
+/// D, in the accumulator's element, of a case with K as given, from A and B of these values. D is poisoned before.
 fn multiply<T: Element, D: Element>(
     device: &Device,
     case: &RolesCase,
     k: usize,
-    types: (Dtype, Dtype),
     value: impl Fn(u64, usize, usize) -> T + Sync,
 ) -> Result<Tensor<D>> {
     let (m, n, _) = case.extents;
-    let (element, acc) = types;
     let desc = GemmDesc {
         d: D::DTYPE,
-        tile: Some(Mnk::new(case.tile.0, case.tile.1, case.tile.2 * 16 / element.bits())),
+        tile: Some(Mnk::new(case.tile.0, case.tile.1, case.tile.2 * 16 / T::DTYPE.bits())),
         cluster: Some(Mnk::new(case.cluster.0, case.cluster.1, 1)),
         stages: case.stages,
         schedule: case.schedule,
         scheduler: SchedulerId::PERSISTENT,
-        ..GemmDesc::new(ArchId::SM90, element, acc)
+        ..GemmDesc::new(ArchId::SM90, T::DTYPE, D::DTYPE)
     };
     let gemm = AnyGemm::new(&desc, device)?;
     let stream = device.new_stream()?;
@@ -103,7 +101,17 @@ fn multiply<T: Element, D: Element>(
 /// # Errors
 /// The first element that is wrong, or what was refused.
 pub fn exact(device: &Device, case: &RolesCase, k: usize, element: Dtype) -> Result {
-    let (m, n, _) = case.extents;
+    match element {
+        Dtype::F16 => exact_of::<f16, f32>(device, case, k),
+        Dtype::Bf16 => exact_of::<bf16, f32>(device, case, k),
+        Dtype::Tf32 => exact_of::<tf32, f32>(device, case, k),
+        Dtype::I8 => exact_of::<i8, i32>(device, case, k),
+        other => Err(format!("{other} is not among the elements of these cases").into()),
+    }
+}
+
+fn exact_of<T: Element, D: Element>(device: &Device, case: &RolesCase, k: usize) -> Result {
+    let (element, (m, n, _)) = (T::DTYPE, case.extents);
     // TMA wants rows in multiples of 16 bytes.
     let k = k.next_multiple_of(128 / element.bits());
     // Only 16-bit elements are read in both majors.
@@ -111,37 +119,14 @@ pub fn exact(device: &Device, case: &RolesCase, k: usize, element: Dtype) -> Res
         16 => *case,
         _ => RolesCase { orders: (R, C, case.orders.2), ..*case },
     };
-    let found: Box<dyn Fn(usize, usize) -> Result<f64>> = match element {
-        Dtype::F16 => {
-            let d = multiply::<f16, f32>(device, case, k, (element, Dtype::F32), |key, i, j| {
-                f16::from_f64(integer(key, i, j))
-            })?;
-            Box::new(move |i, j| Ok(d.get(i, j)?.into()))
-        }
-        Dtype::Tf32 => {
-            let d = multiply::<tf32, f32>(device, case, k, (element, Dtype::F32), |key, i, j| {
-                tf32::from_f32(integer(key, i, j) as f32)
-            })?;
-            Box::new(move |i, j| Ok(d.get(i, j)?.into()))
-        }
-        Dtype::I8 => {
-            let d = multiply::<i8, i32>(device, case, k, (element, Dtype::I32), |key, i, j| integer(key, i, j) as i8)?;
-            Box::new(move |i, j| Ok(d.get(i, j)?.into()))
-        }
-        _ => {
-            let d = multiply::<bf16, f32>(device, case, k, (Dtype::Bf16, Dtype::F32), |key, i, j| {
-                bf16::from_f32(integer(key, i, j) as f32)
-            })?;
-            Box::new(move |i, j| Ok(d.get(i, j)?.into()))
-        }
-    };
+    let d = multiply::<T, D>(device, case, k, |key, i, j| T::from_f64(integer(key, i, j)))?;
     let column = |j: usize| (0..k).map(|l| integer(2, l, j)).collect::<Vec<_>>();
     let columns: Vec<_> = (0..n).map(column).collect();
     for i in 0..m {
         let row: Vec<_> = (0..k).map(|l| integer(1, i, l)).collect();
         for (j, column) in columns.iter().enumerate() {
             let expected: f64 = row.iter().zip(column).map(|(a, b)| a * b).sum();
-            let found = found(i, j)?;
+            let found = d.get(i, j)?.to_f64();
             if found != expected {
                 return Err(format!("{element}, K {k}: D[{i}, {j}] is {found}, not {expected}").into());
             }
@@ -159,7 +144,7 @@ pub fn same_bits(device: &Device, extents: (usize, usize, usize)) -> Result<usiz
     let value = |key, i, j| bf16::from_f32(normal(draw(key, (i * 100_003 + j) as u64)) as f32);
     let bits = |case: &RolesCase| -> Result<Vec<u32>> {
         let case = RolesCase { extents, orders: (case.orders.0, case.orders.1, R), ..*case };
-        let d = multiply::<bf16, f32>(device, &case, extents.2, (Dtype::Bf16, Dtype::F32), value)?;
+        let d = multiply::<bf16, f32>(device, &case, extents.2, value)?;
         Ok(d.to_vec()?.into_iter().map(f32::to_bits).collect())
     };
     let first = bits(&CASES[0])?;

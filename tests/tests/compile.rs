@@ -4,6 +4,7 @@
 
 use warpwright::DeviceInfo;
 use warpwright::runtime::nvrtc;
+use warpwright_tests::need_nvrtc;
 use warpwright_tests::{case, stand_in};
 
 /// Kernels of the sample.
@@ -11,11 +12,7 @@ const SAMPLE: usize = 48;
 
 #[test]
 fn the_tables_kernels_compile() {
-    if let Err(missing) = nvrtc::version() {
-        assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
-        println!("SKIPPED: {missing}");
-        return;
-    }
+    need_nvrtc!();
     let all = stand_in::kernels(&case::load(&case::folder()).expect("the table reads"), &DeviceInfo::h200());
     assert!(all.len() > 150, "only {} kernels", all.len());
     let nightly = std::env::var_os("WARPWRIGHT_NIGHTLY").is_some();

@@ -7,24 +7,14 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use warpwright::ArchId;
-use warpwright::runtime::nvrtc;
 use warpwright_tests::emulated::{Row, select};
 use warpwright_tests::fuzz::{Random, random_case};
 use warpwright_tests::library::Library;
+use warpwright_tests::need_nvrtc;
 use warpwright_tests::{Case, Outside, Report, Verdict, case, run};
 
 /// Kernels of the sample: with those of the random problems at most 150.
 const KERNELS: usize = 140;
-
-macro_rules! need_nvrtc {
-    () => {
-        if let Err(missing) = nvrtc::version() {
-            assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
-            println!("SKIPPED: {missing}");
-            return;
-        }
-    };
-}
 
 #[test]
 fn random_problems_are_right_on_emulated_devices() {

@@ -12,21 +12,13 @@ use warpwright::runtime::nvrtc;
 use warpwright_arch::ArchId;
 use warpwright_emulator::{Config, Launch, Machine, Module};
 use warpwright_tests::layouts::{BLOCK, Gather, Group, all, bytes, check, words};
+use warpwright_tests::need_nvrtc;
 use warpwright_tests::stand_in::stand_in;
 
 /// Says what is missing, or fails where nothing may be.
 fn skipped(missing: &str) {
     assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
     println!("SKIPPED: {missing}");
-}
-
-macro_rules! need_nvrtc {
-    () => {
-        if let Err(missing) = nvrtc::version() {
-            skipped(&missing.to_string());
-            return;
-        }
-    };
 }
 
 fn compile(source: &str, name: &str, target: &str) -> nvrtc::Compiled {
@@ -118,10 +110,7 @@ fn the_emulator_agrees_on_every_coordinate() {
 fn the_emulator_gathers_through_a_layout() -> Result<(), LayoutError> {
     let gather = Gather::new()?;
     assert_eq!(gather.tiled.to_string(), "((_16,_16),(_16,_8)):((_128,_1),(_2048,_16))");
-    if let Err(missing) = nvrtc::version() {
-        skipped(&missing.to_string());
-        return Ok(());
-    }
+    need_nvrtc!(Ok(()));
     let module = Module::parse(&compile(&gather.source, "gather", "sm_80").ptx).unwrap();
     let mut machine = Machine::new(Config::new(ArchId::SM80));
     let matrix: Vec<u8> = gather.matrix().iter().flat_map(|x| x.to_le_bytes()).collect();

@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use warpwright::prelude::*;
-use warpwright::runtime::nvrtc;
+use warpwright_tests::need_nvrtc;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -86,11 +86,7 @@ fn the_cpu_saturates() -> Result {
 
 #[test]
 fn kernels_saturate() -> Result {
-    if let Err(missing) = nvrtc::version() {
-        assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
-        println!("SKIPPED: {missing}");
-        return Ok(());
-    }
+    need_nvrtc!(Ok(()));
     all(&Device::emulator::<Sm80>()?)?;
     all(&Device::emulator::<Sm89>()?)
 }

@@ -10,22 +10,13 @@ use warpwright::epilogue::Program as Epilogue;
 use warpwright::kernels::{Arguments, lower};
 use warpwright::prelude::*;
 use warpwright::runtime::emulator::{EmulatorOptions, FaultKind};
-use warpwright::runtime::{HostContext, HostProgram, Invocation, WorkspacePtr, nvrtc};
+use warpwright::runtime::{HostContext, HostProgram, Invocation, WorkspacePtr};
 use warpwright::spec::Alignment;
 use warpwright::{CallArgs, RunError, ScheduleId, SchedulerId};
+use warpwright_tests::need_nvrtc;
 use warpwright_tests::random::{draw, normal};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
-
-macro_rules! need_nvrtc {
-    () => {
-        if let Err(missing) = nvrtc::version() {
-            assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
-            println!("SKIPPED: {missing}");
-            return Ok(());
-        }
-    };
-}
 
 /// Edge tiles both ways, and a K tail.
 const M: usize = 40;
@@ -101,7 +92,7 @@ fn parts_in_order(device: &Device, a: &Tensor<bf16>, b: &Tensor<bf16>, extents: 
 
 #[test]
 fn both_ways_give_the_sum_in_the_order_of_k_at_every_seed() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let (a, b) = (matrix(1, M, K)?, matrix(2, K, N)?);
     // Ten K tiles in four parts: 3, 3, 2 and 2, the last of which ends in the tail.
     let expected = parts_in_order(&device(0)?, &a, &b, &[96, 96, 64, 56])?;
@@ -118,7 +109,7 @@ fn both_ways_give_the_sum_in_the_order_of_k_at_every_seed() -> Result {
 
 #[test]
 fn every_number_of_parts_is_right_and_more_than_k_has_is_as_many_as_it_has() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let ones = |rows, columns| Tensor::<bf16>::full(rows, columns, bf16::ONE);
     (0..12usize).into_par_iter().try_for_each(|parts| -> Result {
         for scheduler in SPLITTERS {
@@ -134,7 +125,7 @@ fn every_number_of_parts_is_right_and_more_than_k_has_is_as_many_as_it_has() -> 
 
 #[test]
 fn stream_k_gives_the_same_bits_at_every_seed() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     // Four blocks of one, two or three tiles each, cut in the middle.
     for (n, k) in [(N, K), (200, 32 * 20), (64 * 5, 32 * 9)] {
         let (a, b) = (matrix(3, M, k)?, matrix(4, k, n)?);
@@ -161,7 +152,7 @@ fn few(seed: u64) -> Result<Device> {
 /// E4, E6: exactly as much workspace as was asked for, full of NaN or ones, used twice without clearing.
 #[test]
 fn old_contents_of_the_workspace_do_not_matter() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let (a, b) = (matrix(5, M, K)?, matrix(6, K, N)?);
     let schedulers = [SchedulerId::SPLIT_K, SchedulerId::SPLIT_K_SERIAL, SchedulerId::STREAM_K];
     schedulers.into_par_iter().try_for_each(|scheduler| -> Result {
@@ -194,7 +185,7 @@ fn old_contents_of_the_workspace_do_not_matter() -> Result {
 /// One kernel whose problems take turns in one slot: the flags of one must not be the partial sums of another.
 #[test]
 fn problems_of_all_sizes_share_a_kernels_slot() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     SPLITTERS.into_par_iter().try_for_each(|scheduler| -> Result {
         let device = device(7)?;
         let stream = device.new_stream()?;
@@ -213,7 +204,7 @@ fn problems_of_all_sizes_share_a_kernels_slot() -> Result {
 /// Eight threads with four streams each and one kernel.
 #[test]
 fn threads_and_streams_share_a_kernel() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let device = device(9)?;
     let gemm = gemm(SchedulerId::SPLIT_K, 4, &device)?;
     (0..8usize).into_par_iter().try_for_each(|thread| -> Result {
@@ -275,7 +266,7 @@ fn broken(scheduler: SchedulerId, from: &str, to: &str, seed: u64) -> Result<std
 /// What keeps the parts apart is needed: without each of it some interleaving is a race, and the emulator says so.
 #[test]
 fn every_ordering_of_fix_up_is_needed() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let planted = [
         (SchedulerId::SPLIT_K_SERIAL, "ld.acquire.gpu", "ld.relaxed.gpu"),
         (SchedulerId::SPLIT_K_SERIAL, "st.release.gpu", "st.relaxed.gpu"),
@@ -338,7 +329,7 @@ fn exact<T: Element, D: Element>(tag: ArchId, acc: Dtype) -> Result {
 
 #[test]
 fn every_accumulator_goes_through_fix_up() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let all: [fn() -> Result; 8] = [
         || exact::<f16, f32>(ArchId::SM75, Dtype::F32),
         || exact::<i8, i32>(ArchId::SM75, Dtype::I32),

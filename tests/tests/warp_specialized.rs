@@ -7,20 +7,10 @@ use std::error::Error;
 use rayon::prelude::*;
 use warpwright::prelude::*;
 use warpwright::runtime::emulator::EmulatorOptions;
-use warpwright::runtime::nvrtc;
+use warpwright_tests::need_nvrtc;
 use warpwright_tests::roles::{CASES, exact, same_bits};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
-
-macro_rules! need_nvrtc {
-    () => {
-        if let Err(missing) = nvrtc::version() {
-            assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
-            println!("SKIPPED: {missing}");
-            return Ok(());
-        }
-    };
-}
 
 fn device(seed: u64) -> Result<Device> {
     Ok(EmulatorOptions::of_tag(ArchId::SM90).seed(seed).device()?)
@@ -28,7 +18,7 @@ fn device(seed: u64) -> Result<Device> {
 
 #[test]
 fn products_of_integers_are_exact() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let wrong: Vec<String> = CASES
         .par_iter()
         .enumerate()
@@ -48,7 +38,7 @@ fn products_of_integers_are_exact() -> Result {
 
 #[test]
 fn every_kernel_gives_the_same_bits() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     assert_eq!(same_bits(&device(1)?, (136, 136, 136))?, CASES.len());
     Ok(())
 }
@@ -56,7 +46,7 @@ fn every_kernel_gives_the_same_bits() -> Result {
 /// What wgmma cannot read of automatic layouts is read by mma.sync, and a product over nothing is zero in every batch.
 #[test]
 fn majors_that_wgmma_lacks_and_products_over_nothing() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let device = device(1)?;
     let stream = device.new_stream()?;
     let integer = |i: usize, j: usize| ((3 * i + 5 * j) % 7) as i8 - 3;
@@ -82,7 +72,7 @@ fn majors_that_wgmma_lacks_and_products_over_nothing() -> Result {
 
 #[test]
 fn what_tma_cannot_address_is_refused_or_loaded_otherwise() -> Result {
-    need_nvrtc!();
+    need_nvrtc!(Ok(()));
     let device = device(1)?;
     let stream = device.new_stream()?;
     // 20 columns of f16: strides of 40 bytes.
