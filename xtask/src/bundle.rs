@@ -10,7 +10,7 @@ const BINARIES: &[(&str, &str)] = &[("warpwright-tests", "gpu-suite"), ("warpwri
 const SCRIPT: &str = r#"#!/usr/bin/env bash
 # Usage: run.sh [FOR_RESULTS]           everything but what follows
 #        run.sh micro [FOR_RESULTS]     the emulator's micro-kernels
-#        run.sh auto                    Auto's choices against everything that it chooses from
+#        run.sh auto [FOR_RESULTS]      Auto's choices against everything that it chooses from
 #        run.sh profile [FOR_RESULTS]   races against cuBLASLt, after a check that its known times are reproduced
 # NVRTC is found through WARPWRIGHT_NVRTC_DIR, the loader's path or CUDA's usual folders; so is cuBLASLt through
 # WARPWRIGHT_CUBLASLT_DIR, CUDA's usual folders and the packages of the Python environment.
@@ -55,7 +55,7 @@ profile() {
 case $mode in
     profile) profile; exit ;;
     micro) exec "$here/gpu-suite" micro --out "$out" ;;
-    auto) exec "$here/gpu-suite" auto ;;
+    auto) exec "$here/gpu-suite" auto --out "$out" ;;
 esac
 "$here/gpu-suite" --cases "$here/cases" --out "$out" || status=1
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)

@@ -1,13 +1,15 @@
 //! The suite that proves kernels on a GPU: one binary, no Rust needed where it runs.
 //!
 //! `gpu-suite micro [--out FOLDER] [--emulate | --ptx]`
-//! `gpu-suite auto [ROUNDS [ORDINAL]]`
+//! `gpu-suite auto [--out FOLDER] [--type TYPE] [--suite fitting|judging] [--rounds N] [--seconds N] [--ordinal N]`
+//! `gpu-suite auto --replay FILE [--misses]`
 //! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--bench ROUNDS]`
 //!
 //! It runs the case table, random problems, lowered index functions, planted faults, refusals, graph replay and many threads
 //! on one kernel, prints a table and writes `proven.json`: the hash of each generated source that passed. `--small` runs few
 //! and small cases, for compute-sanitizer. `--bench` times plans instead. Exit code 1 if anything fell short.
-//! `auto` times what `Auto` chooses against everything that it chooses from. `micro` runs every micro-kernel of the emulator's proof once and writes what they wrote.
+//! `auto` times what `Auto` chooses against everything that it chooses from, or replays such times. `micro` runs every
+//! micro-kernel of the emulator's proof once and writes what they wrote.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod bench;
