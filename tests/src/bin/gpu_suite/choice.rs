@@ -18,7 +18,7 @@ use warpwright_tests::choice::{
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: gpu-suite auto [--out FOLDER] [--type TYPE] [--suite fitting|judging] [--rounds N] [--seconds N] \
-                     [--ordinal N] | gpu-suite auto --replay FILE [--misses]";
+                     [--ordinal N] [--compile SHARE/SHARES] | gpu-suite auto --replay FILE [--misses]";
 /// How many of the fastest are timed more often, for a best that is not one of luck.
 const FINALISTS: usize = 16;
 /// Beyond this multiple of the fastest, one run of a plan is enough.
@@ -32,6 +32,8 @@ struct Options {
     /// No problem is begun later.
     seconds: u64,
     ordinal: usize,
+    /// Compile this of so many shares of the kernels into the disk cache, and no more.
+    compile: Option<(usize, usize)>,
     replay: Option<PathBuf>,
     misses: bool,
 }
@@ -59,6 +61,7 @@ fn options(arguments: &[String]) -> Result<Options> {
         rounds: 7,
         seconds: 120,
         ordinal: 0,
+        compile: None,
         replay: None,
         misses: false,
     };
@@ -72,6 +75,10 @@ fn options(arguments: &[String]) -> Result<Options> {
             "--rounds" => options.rounds = value()?.parse::<usize>()?.max(1),
             "--seconds" => options.seconds = value()?.parse()?,
             "--ordinal" => options.ordinal = value()?.parse()?,
+            "--compile" => {
+                let (share, shares) = value()?.split_once('/').ok_or(USAGE)?;
+                options.compile = Some((share.parse()?, shares.parse::<usize>()?.max(1)));
+            }
             "--replay" => options.replay = Some(value()?.into()),
             "--misses" => options.misses = true,
             _ => return Err(USAGE.into()),
@@ -88,14 +95,14 @@ struct Kernels<'d> {
 }
 
 impl Kernels<'_> {
-    /// Compiles what is missing, on all cores.
-    fn make(&mut self, plans: &[KernelPlan]) -> Result {
-        let missing: HashSet<_> = plans
-            .iter()
-            .map(|plan| (plan.tile, plan.resources.stages, plan.spec.scheduler))
-            .filter(|key| !self.made.contains_key(key))
-            .collect();
-        let made: Vec<_> = missing
+    /// Makes the kernels of plans: those of one share, in an order that is the same in every process.
+    fn make(&mut self, plans: &[KernelPlan], (share, shares): (usize, usize)) -> Result {
+        let distinct: HashSet<_> =
+            plans.iter().map(|plan| (plan.tile, plan.resources.stages, plan.spec.scheduler)).collect();
+        let mut distinct: Vec<_> = distinct.into_iter().collect();
+        distinct.sort_by_key(|(tile, stages, scheduler)| (tile.m, tile.n, tile.k, *stages, scheduler.name()));
+        let own: Vec<_> = distinct.into_iter().skip(share).step_by(shares).collect();
+        let made: Vec<_> = own
             .into_par_iter()
             .map(|(tile, stages, scheduler)| {
                 let desc = GemmDesc {
@@ -150,6 +157,29 @@ impl Lane {
     }
 }
 
+/// NVRTC compiles one kernel at a time in one process, so that many processes fill the disk cache.
+fn compile_apart(options: &Options) -> Result {
+    let shares = std::thread::available_parallelism()?.get();
+    let children: Vec<_> = (0..shares)
+        .map(|share| {
+            let mut child = std::process::Command::new(std::env::current_exe()?);
+            child.args(["auto", "--compile", &format!("{share}/{shares}"), "--type", options.element.name()]);
+            child.args(["--ordinal", &options.ordinal.to_string()]);
+            if let [of] = options.suites[..] {
+                child.args(["--suite", of.name()]);
+            }
+            child.spawn()
+        })
+        .collect::<std::io::Result<_>>()?;
+    for mut child in children {
+        let status = child.wait()?;
+        if !status.success() {
+            return Err(format!("a process that compiles ended with {status}").into());
+        }
+    }
+    Ok(())
+}
+
 fn measure(options: &Options) -> Result {
     let started = Instant::now();
     let device = Device::cuda(options.ordinal)?;
@@ -170,7 +200,11 @@ fn measure(options: &Options) -> Result {
     for (_, Mnk { m, n, k }) in &problems {
         everything.extend(candidates(&spec, device.info(), &Problem::dense(*m, *n, *k))?);
     }
-    kernels.make(&everything)?;
+    if let Some(share) = options.compile {
+        return kernels.make(&everything, share);
+    }
+    compile_apart(options)?;
+    kernels.make(&everything, (0, 1))?;
     println!(
         "auto on {}: {}, {} kernels in {:.1} s; medians in turn, cold L2; the best plan's time over Auto's",
         device.name(),
