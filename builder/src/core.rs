@@ -141,10 +141,10 @@ impl Core {
         let executable = self.load(&plan)?;
         let (resident, workspace, maps) = if self.device.is_host() {
             // The CPU takes what it needs for the time of a run.
-            (0, WorkspaceRegions::default(), None)
+            (0, WorkspaceRegions::default(), lower::TensorMaps::default())
         } else {
             let resident = launch::resident(&plan, &executable);
-            let maps = lower::tensor_maps(&plan).map_err(lower::LowerError::from)?;
+            let maps = lower::TensorMaps::of(&plan, &self.epilogue).map_err(lower::LowerError::from)?;
             (resident, lower::workspace(&plan, problem, resident), maps)
         };
         let prepared = Prepared { plan, executable, maps, resident, workspace };

@@ -21,7 +21,6 @@ pub(crate) fn launch(
     given: Option<WorkspacePtr>,
 ) -> Result<(), RunError> {
     let mut at = DeviceWorkspace::default();
-    let maps = maps.as_ref();
     let mut call = lower::call(plan, problem, arguments, epilogue, *resident, maps, at)?;
     // What is refused is refused before the workspace is touched.
     if workspace.bytes > 0 {

@@ -34,8 +34,8 @@ impl Key {
 pub(crate) struct Prepared {
     pub(crate) plan: KernelPlan,
     pub(crate) executable: Executable,
-    /// What the plan fixes of its tensor maps, if it has any.
-    pub(crate) maps: Option<TensorMaps>,
+    /// What the plan fixes of its tensor maps.
+    pub(crate) maps: TensorMaps,
     /// Blocks that the device keeps at once.
     pub(crate) resident: usize,
     /// Of a launch of this problem.

@@ -237,6 +237,14 @@ impl<'a> Bound<'a> {
         }
     }
 
+    /// Address and strides (batch, M, N, in elements) of the matrix that is this argument, if it is one and is not dropped.
+    pub fn matrix(&self, argument: usize) -> Option<(u64, [i64; 3])> {
+        match (self.slots.get(argument), self.block.fields().get(argument)?.kind) {
+            (Some(Slot::Operand { view, strides }), crate::FieldKind::Matrix(_)) => Some((view.address(), *strides)),
+            _ => None,
+        }
+    }
+
     /// The kernel's parameters, as [`ParamBlock`] lays them out. Dropped matrices get null pointers.
     pub fn pack(&self) -> ParamBytes {
         let mut packed = ParamBytes { bytes: [0; ParamBlock::MAX_BYTES], len: self.block.size() };

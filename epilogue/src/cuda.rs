@@ -18,14 +18,16 @@ pub struct Accesses {
     pub vector: usize,
     /// Of D.
     pub output: usize,
+    /// What the visitor brings through shared memory instead: a matrix, or the previous D.
+    pub staged: Option<Place>,
 }
 
 impl Accesses {
     /// What a plan declares. Nothing is declared of vectors, so single elements are read.
-    pub fn of(plan: &KernelPlan) -> Accesses {
+    pub fn of(plan: &KernelPlan, staged: Option<Place>) -> Accesses {
         let order = if plan.transposed { Order::Column } else { Order::Row };
         let matrix = if plan.order_c == order { plan.widths.c } else { 0 };
-        Accesses { matrix, vector: 0, output: plan.widths.d }
+        Accesses { matrix, vector: 0, output: plan.widths.d, staged }
     }
 }
 
@@ -80,6 +82,8 @@ pub fn text(program: &Program, accesses: Accesses) -> String {
 pub const ACCESS: &str = include_str!("access.cuh");
 /// The loop that visits a tile's accumulators; it stands behind [`epilogue`].
 pub const VISITOR: &str = include_str!("visitor.cuh");
+/// The one that TMA stores for, behind [`VISITOR`].
+pub const BULK_VISITOR: &str = include_str!("visitor_bulk.cuh");
 
 const INLINE: &str = "__device__ __forceinline__";
 
@@ -123,6 +127,9 @@ impl Writer<'_> {
         self.scalars(text);
         self.uses(text);
         self.loads(text);
+        if let Some(place) = self.accesses.staged {
+            self.staged(text, place);
+        }
         self.visit(text);
         line(text, 0, format_args!("}};"));
     }
@@ -270,7 +277,7 @@ impl Writer<'_> {
         let parameters = "const EpilogueParams& p, const TensorArg& d, const Coordinates& c";
         line(text, 1, format_args!("{INLINE} Loads<V> load({parameters}) const {{"));
         line(text, 2, format_args!("Loads<V> l = {{}};"));
-        for (argument, field) in self.fields() {
+        for (argument, field) in self.fields().filter(|&(a, _)| self.accesses.staged != Some(Place::Argument(a))) {
             let (load, element, bytes) = match field.kind {
                 FieldKind::Scalar => continue,
                 FieldKind::Row(t) => ("load_row", t, self.accesses.vector),
@@ -284,7 +291,7 @@ impl Writer<'_> {
             let (element, width) = (element.name(), width(bytes, element));
             line(text, 2, format_args!("{guard}l.{field} = {load}<{element}, {width}, V>(p.{field}, c);"));
         }
-        if !previous.never() {
+        if !previous.never() && self.accesses.staged != Some(Place::Previous) {
             let guard = match previous {
                 Uses { always: true, .. } => String::new(),
                 uses => format!("if ({}) ", self.condition(uses, |s| self.keep(s))),
@@ -294,6 +301,28 @@ impl Writer<'_> {
         }
         line(text, 2, format_args!("return l;"));
         line(text, 1, format_args!("}}"));
+    }
+
+    /// How the visitor hands over what it brings.
+    fn staged(&self, text: &mut String, place: Place) {
+        let (element, name, uses) = match place {
+            Place::Argument(argument) => {
+                let FieldKind::Matrix(element) = self.field(argument).kind else { return };
+                let guard = self.program.leaves()[argument].guard;
+                let uses = Uses { always: guard.is_none(), guards: guard.map_or(0, |s| 1 << s) };
+                (element, self.field(argument).to_string(), uses)
+            }
+            _ => (self.program.output(), "previous".to_owned(), self.program.reads_previous()),
+        };
+        line(text, 1, format_args!("using Staged = {};", element.name()));
+        let condition = self.condition(uses, |s| self.keep(s));
+        line(text, 1, format_args!("{INLINE} bool reads_staged() const {{ return {condition}; }}"));
+        line(text, 1, format_args!("template <int V>"));
+        line(
+            text,
+            1,
+            format_args!("{INLINE} void stage(Loads<V>& l, const Vector<Staged, V>& x) const {{ l.{name} = x; }}"),
+        );
     }
 
     fn visit(&self, text: &mut String) {

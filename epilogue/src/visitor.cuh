@@ -25,8 +25,25 @@ struct SlabWriter {
     }
 };
 
-template <class Epilogue>
+// A vector of V elements along a row, from its row and column in the kernel's terms.
+template <int V>
+__device__ __forceinline__ Coordinates user_coordinates(const Params& params, const Work& w, unsigned row, unsigned column) {
+    row += w.tile_m * cfg::tile_m;
+    column += w.tile_n * cfg::tile_n;
+    const unsigned left = column < params.columns ? params.columns - column : 0;
+    Coordinates c;
+    c.m = cfg::transposed ? column : row;
+    c.n = cfg::transposed ? row : column;
+    c.batch = w.group;
+    c.count = row < params.rows ? min(left, static_cast<unsigned>(V)) : 0;
+    return c;
+}
+
+// A visitor is made once by each thread that runs epilogues: begin<Accumulators>(work) before a tile's products,
+// run(work, accumulators) behind them, end() after the last tile.
+template <class Tree>
 struct Visitor {
+    using Epilogue = Tree;
     static constexpr int V = cfg::d_vector;
     static constexpr unsigned steps = cfg::slab_rows * cfg::slab_columns / (V * 32);
     static_assert(steps * V * 32 == cfg::slab_rows * cfg::slab_columns, "a warp's vectors fill the slab exactly");
@@ -37,6 +54,10 @@ struct Visitor {
 
     __device__ __forceinline__ Visitor(const Params& p, unsigned shared)
         : params(p), slab(shared + cfg::slab_offset + threadIdx.x / 32 * cfg::slab_bytes), lane(threadIdx.x % 32) {}
+
+    template <class Accumulators>
+    __device__ __forceinline__ void begin(const Work&) const {}
+    __device__ __forceinline__ void end() const {}
 
     template <class Accumulators>
     __device__ __forceinline__ void run(const Work& w, const Accumulators& accumulators) const {
@@ -73,15 +94,8 @@ struct Visitor {
     __device__ __forceinline__ Coordinates coordinates(const Work& w, const Accumulators& accumulators, unsigned subtile,
                                                        unsigned step) const {
         const unsigned vector = lane + step * 32;
-        const unsigned row = w.tile_m * cfg::tile_m + accumulators.row(subtile) + idx::vector_row(vector);
-        const unsigned column = w.tile_n * cfg::tile_n + accumulators.column(subtile) + idx::vector_column(vector);
-        const unsigned left = column < params.columns ? params.columns - column : 0;
-        Coordinates c;
-        c.m = cfg::transposed ? column : row;
-        c.n = cfg::transposed ? row : column;
-        c.batch = w.group;
-        c.count = row < params.rows ? min(left, static_cast<unsigned>(V)) : 0;
-        return c;
+        return user_coordinates<V>(params, w, accumulators.row(subtile) + idx::vector_row(vector),
+                                   accumulators.column(subtile) + idx::vector_column(vector));
     }
 
     __device__ __forceinline__ void read(Accumulator (&acc)[V], unsigned step) const {

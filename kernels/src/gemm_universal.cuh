@@ -10,7 +10,7 @@
 //               alternates: warp groups take tiles in turn; await(turn) before its products, pass(turn) after them
 //               roles.cuh has all this for mainloops of one role
 //   Accumulators  for_each_vector(f) for fix-up (fixup.cuh); what the epilogue reads (visitor.cuh)
-//   Epilogue    generated text (visitor.cuh)
+//   Visitor     runs the epilogue's generated text on a tile (visitor.cuh, visitor_bulk.cuh)
 // What a block does of the work that its cluster was given. If zero scalars drop every use of the products, there are none.
 template <class Mainloop, class Epilogue>
 struct Share {
@@ -27,10 +27,11 @@ struct Share {
     }
 };
 
-template <class Epilogue, class Scheduler, class Mainloop>
+template <class Visitor, class Scheduler, class Mainloop>
 __device__ __forceinline__ void consume(const Params& params, Scheduler& scheduler, Mainloop& mainloop, unsigned shared) {
-    const Visitor<Epilogue> visitor(params, shared);
-    const Share<Mainloop, Epilogue> share{params, mainloop};
+    using Accumulators = typename Mainloop::Accumulators;
+    Visitor visitor(params, shared);
+    const Share<Mainloop, typename Visitor::Epilogue> share{params, mainloop};
     unsigned turn = 0;
     Work given = scheduler.first();
 #pragma unroll 1
@@ -39,7 +40,8 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
         // Who takes turns must know whether somebody waits for the next one; for the others it would only hold registers.
         if constexpr (Mainloop::alternates) given = scheduler.next();
         if (mainloop.takes(turn)) {
-            typename Mainloop::Accumulators accumulators;
+            Accumulators accumulators;
+            visitor.template begin<Accumulators>(work);
             if constexpr (Mainloop::alternates) mainloop.await(turn);
             mainloop.run(work, accumulators);
             if constexpr (Mainloop::alternates) {
@@ -55,22 +57,23 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
         if constexpr (!Mainloop::alternates) given = scheduler.next();
         ++turn;
     }
+    visitor.end();
 }
 
-template <class Scheduler, class Mainloop, class Epilogue>
+template <class Scheduler, class Mainloop, class Visitor>
 __device__ __forceinline__ void gemm_universal(const Params& params, const void* shared_memory) {
     const unsigned shared = ptx::shared_address(shared_memory);
     Scheduler scheduler(params.scheduler);
     Mainloop mainloop(params, shared);
     if constexpr (Mainloop::has_producer) {
         if (mainloop.is_producer()) {
-            mainloop.produce(scheduler, Share<Mainloop, Epilogue>{params, mainloop});
+            mainloop.produce(scheduler, Share<Mainloop, typename Visitor::Epilogue>{params, mainloop});
         } else {
             mainloop.begin();
-            consume<Epilogue>(params, scheduler, mainloop, shared);
+            consume<Visitor>(params, scheduler, mainloop, shared);
         }
         mainloop.end();
     } else {
-        consume<Epilogue>(params, scheduler, mainloop, shared);
+        consume<Visitor>(params, scheduler, mainloop, shared);
     }
 }

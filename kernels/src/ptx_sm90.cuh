@@ -67,6 +67,44 @@ __device__ __forceinline__ void tma_load_multicast(unsigned target, const Tensor
         : "memory");
 }
 
+// Shared memory written by plain stores, for what the async proxy does later.
+__device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// One box from shared memory; what lies outside the tensor is not written.
+__device__ __forceinline__ void tma_store(const TensorMap* map, unsigned source, int c0, int c1, int c2) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+                 "r"(source), "r"(c0), "r"(c1), "r"(c2)
+                 : "memory");
+}
+
+__device__ __forceinline__ void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+// Waits until all but `pending` of this thread's latest bulk groups have read their sources.
+template <unsigned pending>
+__device__ __forceinline__ void bulk_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+
+// 8x8 matrices of 16-bit elements, as ldmatrix reads them; lane l names row l % 8 of matrix l / 8.
+__device__ __forceinline__ void stmatrix_x4(unsigned address, unsigned r0, unsigned r1, unsigned r2, unsigned r3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r0), "r"(r1),
+                 "r"(r2), "r"(r3)
+                 : "memory");
+}
+__device__ __forceinline__ void stmatrix_x2(unsigned address, unsigned r0, unsigned r1) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(r0), "r"(r1) : "memory");
+}
+
+// The low 16 bits of a word.
+__device__ __forceinline__ void st_shared_half(unsigned target, unsigned x) {
+    asm volatile("st.shared.b16 [%0], %1;" ::"r"(target), "h"(static_cast<unsigned short>(x)) : "memory");
+}
+__device__ __forceinline__ unsigned ld_shared_half(unsigned source) {
+    unsigned short x;
+    asm volatile("ld.shared.b16 %0, [%1];" : "=h"(x) : "r"(source) : "memory");
+    return x;
+}
+
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 

@@ -47,10 +47,10 @@ struct Sm90Accumulators {
 
     Accumulator value[parts][fragments_n][4];
 
-    __device__ __forceinline__ unsigned row(unsigned subtile) const {
+    static __device__ __forceinline__ unsigned row(unsigned subtile) {
         return idx::warp_row(threadIdx.x / 32) + subtile / slabs_n * 64;
     }
-    __device__ __forceinline__ unsigned column(unsigned subtile) const { return subtile % slabs_n * cfg::slab_columns; }
+    static __device__ __forceinline__ unsigned column(unsigned subtile) { return subtile % slabs_n * cfg::slab_columns; }
 
     // Registers cannot be indexed at run time, so the subtile is found by comparison.
     template <class F>

@@ -160,6 +160,8 @@ pub struct ResourcePlan {
 }
 
 impl ResourcePlan {
+    /// Most slabs of a warp whose epilogue TMA stores for.
+    pub const MAX_SLABS: usize = 4;
     /// Most stages that are counted automatically.
     pub const MAX_STAGES: usize = 8;
 
@@ -188,11 +190,17 @@ impl ResourcePlan {
         };
         // Full and empty barriers of up to 16 stages, accumulator and mailbox barriers.
         let barriers = if asynchronous { 512 } else { 0 };
-        // One subtile of accumulators, in the compute type, on its way from fragments to rows.
-        let staging = accumulators.subtile_m * accumulators.subtile_n * s.acc.bits() / 8;
+        // One subtile of accumulators, in the compute type, on its way from fragments to rows; or two of D, so that one is
+        // filled while TMA stores the other.
+        let subtile = accumulators.subtile_m * accumulators.subtile_n;
+        let fragments = matches!(s.instruction, InstructionId::WGMMA);
+        let widest = if fragments && 2 * s.d.bits() > s.acc.bits() { 2 * s.d.bits() } else { s.acc.bits() };
+        let staging = subtile * widest / 8;
+        // What the epilogue reads by TMA completes a barrier for each slab.
+        let source_barriers = if fragments { warps.0 * warps.1 * Self::MAX_SLABS * 8 } else { 0 };
         // With ordinary MMA a tile's mainloop is over when its epilogue begins: the staging lies over the stages.
         let aliases = !asynchronous;
-        let fixed_bytes = barriers + mailbox + if aliases { 0 } else { staging };
+        let fixed_bytes = barriers + source_barriers + mailbox + if aliases { 0 } else { staging };
         let limit = shared_limit(s.arch);
         let stages = match s.stages {
             Some(n) => n,
@@ -250,6 +258,9 @@ impl ResourcePlan {
         } else {
             end = plan.place("staging", staging, 1024, Lifetime::Epilogue, end);
             end = plan.place("barriers", barriers, 64, Lifetime::Kernel, end);
+            if source_barriers > 0 {
+                end = plan.place("source_barriers", source_barriers, 64, Lifetime::Kernel, end);
+            }
             if mailbox > 0 {
                 end = plan.place("mailbox", mailbox, 64, Lifetime::Kernel, end);
             }
@@ -395,9 +406,9 @@ const fn accumulators(s: &Spec, tile: Mnk, warps: (usize, usize)) -> Accumulator
         InstructionId::WGMMA => AccumulatorSource {
             place: Place::Registers(RoleKind::Mma),
             stages: if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 },
-            // Each warp hands over 16 rows of one wgmma at a time.
+            // Each warp hands over 16 rows of one wgmma at a time, of D as many columns as TMA's swizzle spans.
             subtile_m: 16 * warps.0,
-            subtile_n: if tile.n.is_multiple_of(64) {
+            subtile_n: if tile.n.is_multiple_of(64) && s.d.bits() <= 16 {
                 64
             } else if tile.n.is_multiple_of(32) {
                 32

@@ -1,7 +1,8 @@
 //! From a plan and a call to a launch.
 
 use super::TensorMaps;
-use super::params::{OperandArg, Packed, Values};
+use super::maps::BoxShape;
+use super::params::{Form, OperandArg, Packed, Values};
 use crate::contract::{Arguments, accumulator_bytes};
 use warpwright_epilogue::{BindError, OutputShape, Program};
 use warpwright_runtime::{LaunchCall, RawView, TensorMapSpec, WorkspacePtr};
@@ -43,17 +44,21 @@ pub enum CallError {
 pub struct DeviceCall {
     grid: u32,
     params: Packed,
-    maps: Option<[TensorMapSpec; 2]>,
+    /// In the order of the parameters.
+    maps: [Option<TensorMapSpec>; MAPS],
 }
 
+/// The most tensor maps of a kernel: of A, B, D and C.
+const MAPS: usize = 4;
+
 impl DeviceCall {
-    /// Encodes the tensor maps of its operands, if they have any.
+    /// Encodes its tensor maps, if it has any.
     ///
     /// # Errors
     /// Those of `encode`, which is the device's.
     pub fn encode_maps<E>(&mut self, encode: impl Fn(&TensorMapSpec) -> Result<[u8; 128], E>) -> Result<(), E> {
-        if let Some([a, b]) = &self.maps {
-            self.params.set_maps([encode(a)?, encode(b)?]);
+        for (i, map) in self.maps.iter().flatten().enumerate() {
+            self.params.set_map(i, encode(map)?);
         }
         Ok(())
     }
@@ -85,7 +90,7 @@ fn scheduler(plan: &KernelPlan) -> &'static dyn TileScheduler {
 
 /// The launch of a problem on a device that keeps `resident` blocks of the kernel at once.
 ///
-/// `epilogue` is the program of the plan's epilogue, `maps` are the plan's [`tensor_maps`](super::tensor_maps), `at` is memory of the sizes that [`workspace`] says. Operands were checked
+/// `epilogue` is the program of the plan's epilogue, `maps` are the plan's, `at` is memory of the sizes that [`workspace`] says. Operands were checked
 /// by [`can_implement`](crate::can_implement), and the problem is not empty.
 ///
 /// # Errors
@@ -96,7 +101,7 @@ pub fn call(
     arguments: &Arguments<'_>,
     epilogue: &Program,
     resident: usize,
-    maps: Option<&TensorMaps>,
+    maps: &TensorMaps,
     at: DeviceWorkspace,
 ) -> Result<DeviceCall, CallError> {
     let user = problem.bound();
@@ -127,16 +132,26 @@ pub fn call(
     let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
     let [batch, m, n] = arguments.d.strides();
     let operands = [first.arg(plan.major_a), second.arg(plan.major_b)];
-    let maps = maps.map(|maps| {
-        [
-            maps.a.map(&operands[0], extents.m, extents.k, problem.groups(), arguments.d.address()),
-            maps.b.map(&operands[1], extents.n, extents.k, problem.groups(), arguments.d.address()),
-        ]
-    });
+    let groups = problem.groups();
+    let of = |shape: &BoxShape, arg: &OperandArg, rows| shape.map(arg, rows, extents.k, groups, arguments.d.address());
+    let [map_a, map_b] = match &maps.operands {
+        Some([a, b]) => [Some(of(a, &operands[0], extents.m)), Some(of(b, &operands[1], extents.n))],
+        None => [None, None],
+    };
+    // A matrix of the kernel's rows and columns. One entry stands for all; what is dropped is never read, but has a map.
+    let of = |shape: &BoxShape, (pointer, [batch, m, n]): (u64, [i64; 3])| {
+        let leading = if plan.transposed { n } else { m };
+        let arg = OperandArg { pointer, leading, stride_batch: batch };
+        shape.map(&arg, extents.m, extents.n, groups, arguments.d.address())
+    };
+    let d_strides = [if arguments.d.extents()[0] == 1 { 0 } else { batch }, m, n];
+    let output = (arguments.d.address(), d_strides);
+    let map_d = maps.output.as_ref().map(|shape| of(shape, output));
+    let map_c = maps.source.as_ref().map(|(argument, shape)| of(shape, bound.matrix(*argument).unwrap_or(output)));
     let values = Values {
-        operands: maps.is_none().then_some(operands),
+        operands,
         d: arguments.d.address(),
-        d_strides: [m, n, if arguments.d.extents()[0] == 1 { 0 } else { batch }],
+        d_strides: [m, n, d_strides[0]],
         extents: [extents.m as u32, extents.n as u32, extents.k as u32],
         scheduler: [
             space.total() as u32,
@@ -150,7 +165,8 @@ pub fn call(
         ],
         workspace: [at.flags.address, at.partials.address],
     };
-    Ok(DeviceCall { grid: grid as u32, params: Packed::new(&values, &bound.pack()), maps })
+    let params = Packed::new(Form::of(plan, maps), &values, &bound.pack());
+    Ok(DeviceCall { grid: grid as u32, params, maps: [map_a, map_b, map_d, map_c] })
 }
 
 /// An operand by its strides along M or N, and along K.

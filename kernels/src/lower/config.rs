@@ -57,7 +57,7 @@ impl Tile {
 }
 
 /// Rows of accumulators that a warp stages at a time: those of one mma.
-const SLAB_ROWS: usize = 16;
+pub(crate) const SLAB_ROWS: usize = 16;
 
 /// Elements of D in one store: as many as its alignment allows, up to eight, if a warp's slab is a whole number of them a
 /// lane. Stores below a word are made one by one.
@@ -96,8 +96,8 @@ pub(crate) fn numbers(text: &mut String, plan: &KernelPlan) {
     let _ = write!(text, "using Accumulator = {};\nusing Compute = {};\n", number(plan.spec.acc), number(compute));
 }
 
-/// Writes `namespace cfg` and the element of D.
-pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LayoutError> {
+/// Writes `namespace cfg` and the element of D; a warp stages `slab_bytes` at a time.
+pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_bytes: usize) {
     let Tile { m, n, k, threads, vector, slab_columns, .. } = *tile;
     let slab = plan.resources.buffer("staging").map_or(0, |b| b.offset);
     let _ = write!(
@@ -116,7 +116,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
         tile.warp_m(),
         tile.warp_n(),
         plan.resources.stages,
-        SLAB_ROWS * slab_columns * plan.spec.acc.bits() / 8,
+        slab_bytes,
         plan.transposed,
         plan.cluster.m * plan.cluster.n,
         plan.spec.d.name(),
@@ -124,7 +124,6 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
     if plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::MMA_SYNC {
         instruction::write(text, &plan.kernel_spec());
     }
-    Ok(())
 }
 
 /// Writes `namespace idx`: where warps, lanes and vectors are.

@@ -1,5 +1,6 @@
 //! The parameter block: described once, here; the C++ structs and the packed bytes follow it.
 
+use super::TensorMaps;
 use std::fmt::Write;
 use warpwright_epilogue::ParamBlock;
 use warpwright_spec::KernelPlan;
@@ -37,8 +38,13 @@ const SCHEDULER: [Member; 10] = [
 /// A and B as plain loads and cp.async read them.
 const OPERANDS: [Member; 2] = [member("OperandArg", "a", 24), member("OperandArg", "b", 24)];
 
-/// A and B as TMA reads them. The backend writes the maps; they come first, because of their alignment.
-const MAPS: [Member; 2] = [member("ptx::TensorMap", "map_a", 128), member("ptx::TensorMap", "map_b", 128)];
+/// A tensor map. The backend writes maps; they come first, because of their alignment.
+const fn map(name: &'static str) -> Member {
+    member("ptx::TensorMap", name, MAP_BYTES)
+}
+
+/// Bytes of a tensor map.
+const MAP_BYTES: usize = 128;
 
 /// The kernel's parameters between its operands and the epilogue's. Extents are in the kernel's terms, D's strides in the
 /// user's.
@@ -65,26 +71,54 @@ impl OperandKind {
     pub const fn of(plan: &KernelPlan) -> OperandKind {
         if plan.spec.loader.is_tma() { OperandKind::TensorMaps } else { OperandKind::Strided }
     }
+}
 
-    const fn members(self) -> &'static [Member; 2] {
-        match self {
-            OperandKind::Strided => &OPERANDS,
-            OperandKind::TensorMaps => &MAPS,
-        }
+/// What a parameter block holds beside what all hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Form {
+    operands: OperandKind,
+    /// Whether TMA stores D.
+    output: bool,
+    /// Whether TMA loads an argument of the epilogue.
+    source: bool,
+}
+
+impl Form {
+    pub(crate) fn of(plan: &KernelPlan, maps: &TensorMaps) -> Form {
+        Form { operands: OperandKind::of(plan), output: maps.output.is_some(), source: maps.source.is_some() }
+    }
+
+    const fn maps(self) -> usize {
+        let operands = if matches!(self.operands, OperandKind::TensorMaps) { 2 } else { 0 };
+        operands + self.output as usize + self.source as usize
     }
 
     /// Bytes before the epilogue's parameters.
-    pub const fn epilogue(self) -> usize {
-        total(self.members()) + total(&KERNEL)
+    const fn epilogue(self) -> usize {
+        let operands = if matches!(self.operands, OperandKind::Strided) { total(&OPERANDS) } else { 0 };
+        MAP_BYTES * self.maps() + operands + total(&KERNEL)
     }
 
     /// Bytes of the block with an epilogue's parameters of this size. An empty C++ struct still has a byte.
-    pub const fn size(self, epilogue: usize) -> usize {
+    pub(crate) const fn size(self, epilogue: usize) -> usize {
         let bytes = self.epilogue() + if epilogue == 0 { ParamBlock::ALIGNMENT } else { epilogue };
-        match self {
-            OperandKind::Strided => bytes,
-            OperandKind::TensorMaps => bytes.next_multiple_of(MAP_ALIGNMENT),
-        }
+        if self.maps() > 0 { bytes.next_multiple_of(MAP_ALIGNMENT) } else { bytes }
+    }
+
+    fn members(self) -> Vec<Member> {
+        let mut members = Vec::new();
+        let operands = match self.operands {
+            OperandKind::Strided => &OPERANDS[..],
+            OperandKind::TensorMaps => {
+                members.extend([map("map_a"), map("map_b")]);
+                &[]
+            }
+        };
+        members.extend(self.output.then(|| map("map_d")));
+        members.extend(self.source.then(|| map("map_c")));
+        members.extend(operands);
+        members.extend(KERNEL);
+        members
     }
 }
 
@@ -92,7 +126,8 @@ impl OperandKind {
 const MAP_ALIGNMENT: usize = 64;
 
 /// Bytes of the largest block.
-pub const MAX_BYTES: usize = OperandKind::TensorMaps.size(ParamBlock::MAX_BYTES);
+pub const MAX_BYTES: usize =
+    Form { operands: OperandKind::TensorMaps, output: true, source: true }.size(ParamBlock::MAX_BYTES);
 
 const fn total(members: &[Member]) -> usize {
     let (mut sum, mut i) = (0, 0);
@@ -104,16 +139,15 @@ const fn total(members: &[Member]) -> usize {
 }
 
 /// Writes the structs, with their offsets asserted.
-pub(crate) fn write(text: &mut String, kind: OperandKind, epilogue: usize) {
-    if kind == OperandKind::Strided {
+pub(crate) fn write(text: &mut String, form: Form, epilogue: usize) {
+    if form.operands == OperandKind::Strided {
         structure(text, "OperandArg", &OPERAND);
     }
     structure(text, "SchedulerArg", &SCHEDULER);
-    let mut members = kind.members().to_vec();
-    members.extend(KERNEL);
+    let mut members = form.members();
     members.push(member("EpilogueParams", "epilogue", epilogue));
     structure(text, "Params", &members);
-    let _ = writeln!(text, "static_assert(sizeof(Params) == {}, \"size of Params\");", kind.size(epilogue));
+    let _ = writeln!(text, "static_assert(sizeof(Params) == {}, \"size of Params\");", form.size(epilogue));
 }
 
 fn structure(text: &mut String, name: &str, members: &[Member]) {
@@ -149,8 +183,7 @@ pub(crate) struct OperandArg {
 /// What [`Packed`] is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Values {
-    /// A and B; `None` where the backend writes tensor maps.
-    pub operands: Option<[OperandArg; 2]>,
+    pub operands: [OperandArg; 2],
     pub d: u64,
     /// Along M, along N, between batch entries.
     pub d_strides: [i64; 3],
@@ -164,15 +197,15 @@ pub(crate) struct Values {
 
 impl Packed {
     /// Packs in the order of the structs, whose members leave no gaps.
-    pub(crate) fn new(values: &Values, epilogue: &[u8]) -> Packed {
-        let kind = if values.operands.is_some() { OperandKind::Strided } else { OperandKind::TensorMaps };
-        let mut packed = Packed { bytes: [0; MAX_BYTES], len: kind.size(epilogue.len()) };
-        let mut at = if values.operands.is_some() { 0 } else { total(&MAPS) };
+    pub(crate) fn new(form: Form, values: &Values, epilogue: &[u8]) -> Packed {
+        let mut packed = Packed { bytes: [0; MAX_BYTES], len: form.size(epilogue.len()) };
+        let mut at = MAP_BYTES * form.maps();
         let mut put = |x: &[u8]| {
             packed.bytes[at..at + x.len()].copy_from_slice(x);
             at += x.len();
         };
-        for operand in values.operands.iter().flatten() {
+        let operands = if form.operands == OperandKind::Strided { &values.operands[..] } else { &[] };
+        for operand in operands {
             put(&operand.pointer.to_le_bytes());
             put(&operand.leading.to_le_bytes());
             put(&operand.stride_batch.to_le_bytes());
@@ -189,11 +222,9 @@ impl Packed {
 }
 
 impl Packed {
-    /// Writes the encoded maps of A and B.
-    pub(crate) fn set_maps(&mut self, maps: [[u8; 128]; 2]) {
-        for (i, map) in maps.iter().enumerate() {
-            self.bytes[128 * i..128 * (i + 1)].copy_from_slice(map);
-        }
+    /// Writes an encoded map, the `i`-th of the block.
+    pub(crate) fn set_map(&mut self, i: usize, map: [u8; MAP_BYTES]) {
+        self.bytes[MAP_BYTES * i..MAP_BYTES * (i + 1)].copy_from_slice(&map);
     }
 }
 
@@ -219,24 +250,36 @@ mod tests {
     fn values_are_where_the_struct_has_them() {
         let operand = |x| OperandArg { pointer: x, leading: x as i64 + 1, stride_batch: x as i64 + 2 };
         let values = Values {
-            operands: Some([operand(1), operand(4)]),
+            operands: [operand(1), operand(4)],
             d: 7,
             d_strides: [8, 9, 10],
             extents: [11, 12, 13],
             scheduler: [14, 15, 16, 17, 18, 19, 20, 21],
             workspace: [22, 23],
         };
-        let packed = Packed::new(&values, &[24; 24]);
-        assert_eq!(packed.len(), OperandKind::Strided.size(24));
+        let form = Form { operands: OperandKind::Strided, output: false, source: false };
+        let packed = Packed::new(form, &values, &[24; 24]);
+        assert_eq!(packed.len(), form.size(24));
         let words: Vec<u64> = packed[..80].chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(words, (1..=10).collect::<Vec<_>>());
-        let end = OperandKind::Strided.epilogue();
+        let end = form.epilogue();
         let halves: Vec<u32> = packed[80..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(halves, [11, 12, 13, 0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23, 0]);
         assert_eq!(packed[end..], [24; 24]);
-        let maps = Packed::new(&Values { operands: None, ..values }, &[24; 24]);
-        let rest = OperandKind::TensorMaps.epilogue() - 256;
-        assert_eq!(maps[256..256 + rest + 24], packed[48..]);
-        assert_eq!(maps.len() % MAP_ALIGNMENT, 0);
+        for (output, source) in [(false, false), (true, false), (true, true)] {
+            let form = Form { operands: OperandKind::TensorMaps, output, source };
+            let maps = Packed::new(form, &values, &[24; 24]);
+            let begin = 256 + 128 * (usize::from(output) + usize::from(source));
+            assert_eq!(maps[begin..form.epilogue() + 24], packed[48..]);
+            assert_eq!(maps.len() % MAP_ALIGNMENT, 0);
+        }
+    }
+
+    #[test]
+    fn members_are_as_many_bytes_as_the_form_says() {
+        for operands in [OperandKind::Strided, OperandKind::TensorMaps] {
+            let form = Form { operands, output: true, source: true };
+            assert_eq!(total(&form.members()), form.epilogue());
+        }
     }
 }

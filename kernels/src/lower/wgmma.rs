@@ -4,7 +4,7 @@ use super::LowerError;
 use super::config::{Tile, int, number, plain};
 use super::instruction;
 use super::operand::{Side, table};
-use super::params::{OperandArg, OperandKind};
+use super::maps::BoxShape;
 use super::shared::in_shared;
 use std::fmt::Write;
 use warpwright_layout::descriptor::SmemDescriptor;
@@ -13,7 +13,7 @@ use warpwright_layout::smem::{Major, SmemSwizzle, atom, widest_swizzle};
 use warpwright_layout::tma::TensorMap;
 use warpwright_layout::{ComposedLayout, IntTuple, LayoutError, Tiler, int_tuple};
 use warpwright_numeric::Dtype;
-use warpwright_runtime::{TensorElement, TensorMapSpec, TensorSwizzle};
+use warpwright_runtime::TensorElement;
 use warpwright_spec::{KernelPlan, MajorId, Mnk, RoleKind};
 
 /// Rows of A that one instruction multiplies.
@@ -89,25 +89,13 @@ impl TmaOperand {
         })
     }
 
-    fn box_shape(&self) -> BoxShape {
-        BoxShape {
-            element: match self.dtype {
-                Dtype::F16 => TensorElement::F16,
-                Dtype::Bf16 => TensorElement::Bf16,
-                // Rounds on the way, where F32 would leave the instruction to truncate.
-                Dtype::Tf32 => TensorElement::Tf32,
-                _ => TensorElement::U8,
-            },
-            bytes: self.dtype.bits() as u64 / 8,
-            swizzle: match self.swizzle {
-                SmemSwizzle::None => TensorSwizzle::None,
-                SmemSwizzle::B32 => TensorSwizzle::B32,
-                SmemSwizzle::B64 => TensorSwizzle::B64,
-                SmemSwizzle::B128 | SmemSwizzle::B128Atom32 => TensorSwizzle::B128,
-            },
-            extents: self.box_extents,
-            mn_contiguous: self.major == Major::Mn,
-        }
+    pub(super) fn box_shape(&self) -> BoxShape {
+        let element = match self.dtype {
+            // Rounds on the way, where F32 would leave the instruction to truncate.
+            Dtype::Tf32 => TensorElement::Tf32,
+            other => BoxShape::element(other),
+        };
+        BoxShape::new(element, self.swizzle, self.box_extents, self.major == Major::Mn)
     }
 
     /// Bytes from the tile's start to an element. Where a box, a row of instructions or a K block begins, the swizzle moves
@@ -156,58 +144,6 @@ impl TmaOperand {
         table(text, "unsigned", "part_step", &["part"], &parts);
         *text += "};\n";
         Ok(())
-    }
-}
-
-/// What a plan fixes of its operands' tensor maps: boxes and swizzles. Addresses and extents are a call's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TensorMaps {
-    pub(super) a: BoxShape,
-    pub(super) b: BoxShape,
-}
-
-/// A box of one operand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct BoxShape {
-    element: TensorElement,
-    bytes: u64,
-    swizzle: TensorSwizzle,
-    /// Contiguous first.
-    extents: [u32; 2],
-    mn_contiguous: bool,
-}
-
-/// The tensor maps of a plan whose operands TMA loads; `None` for other plans.
-///
-/// # Errors
-/// A tile that has no shared-memory layout.
-pub fn tensor_maps(plan: &KernelPlan) -> Result<Option<TensorMaps>, LayoutError> {
-    if OperandKind::of(plan) != OperandKind::TensorMaps {
-        return Ok(None);
-    }
-    let shape = |side| Ok(TmaOperand::new(plan, side)?.box_shape());
-    Ok(Some(TensorMaps { a: shape(Side::First)?, b: shape(Side::Second)? }))
-}
-
-impl BoxShape {
-    /// The map of a tensor of `mn` by `k` elements, `batch` times, with a batch stride of 0 if all are one. Strides are in elements, `leading` across the contiguous
-    /// direction. Of an operand without elements nothing is read, but TMA wants an address of memory all the same: `memory` is one.
-    pub(super) fn map(&self, arg: &OperandArg, mn: usize, k: usize, batch: usize, memory: u64) -> TensorMapSpec {
-        let [first, second] = if self.mn_contiguous { [mn, k] } else { [k, mn] }.map(|x| x.max(1) as u64);
-        let empty = mn == 0 || k == 0 || batch == 0;
-        // One row, or one entry, has no neighbour to be a legal distance away, and what is never read has none either.
-        let stride = |extent: u64, elements: i64| if extent == 1 || empty { 16 } else { elements as u64 * self.bytes };
-        let batch = batch.max(1) as u64;
-        TensorMapSpec {
-            swizzle: self.swizzle,
-            ..TensorMapSpec::new(
-                self.element,
-                if empty { memory & !15 } else { arg.pointer },
-                &[first, second, batch],
-                &[stride(second, arg.leading), stride(batch, arg.stride_batch)],
-                &[self.extents[0], self.extents[1], 1],
-            )
-        }
     }
 }
 

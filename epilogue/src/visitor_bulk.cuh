@@ -1,0 +1,241 @@
+// The epilogue of accumulators in fragments that TMA takes to D: registers → generated text → shared memory → D, and the one
+// matrix that the text reads, if it has D's width, the other way round through the same memory.
+//
+// The accumulator source is that of visitor.cuh; for_each_pair yields a subtile's pairs in the order of its m16n8 fragments.
+// Every warp has `cfg::slabs` slabs of its own, each a subtile of D, so that no other warp waits for it: a slab's copy to D runs
+// under the next subtile, and the last ones under the next tile's mainloop.
+//
+// What there is beside the generated text of visitor.cuh:
+//   Output                             generated: how a slab lies, and the TMA boxes that it is
+//     Element, boxes, box_bytes, source_map(params)
+//     at(row, column), box_row(i), box_column(i), box_offset(i)   in elements
+//   Epilogue::Staged                   what is read through the slabs: its element
+//   bool Epilogue::reads_staged()      whether a tile reads it
+//   void Epilogue::stage(loads, x)     puts a vector of it where visit finds it
+template <class Tree>
+struct BulkVisitor {
+    using Epilogue = Tree;
+    static constexpr unsigned fragments = cfg::slab_columns / 8;
+    static constexpr unsigned pairs = 2 * fragments;
+    static constexpr int V = 2;
+    using Loads = typename Epilogue::template Loads<V>;
+    using Values = Vector<ElementD, V>;
+
+    const Params& params;
+    unsigned slabs;     // shared address of this warp's slabs
+    unsigned barriers;  // of the barriers that their loads complete, one a slab
+    unsigned lane;
+    unsigned turn = 0;     // subtiles so far: the next one's slab is turn % cfg::slabs
+    unsigned parities = 0;  // of the barriers, a bit each
+    bool ahead = false;    // whether the next tile's first load was issued
+
+    __device__ __forceinline__ BulkVisitor(const Params& p, unsigned shared)
+        : params(p),
+          slabs(shared + cfg::slab_offset + threadIdx.x / 32 * (cfg::slabs * cfg::slab_bytes)),
+          barriers(shared + cfg::source_barriers_offset + threadIdx.x / 32 * (cfg::slabs * 8)),
+          lane(threadIdx.x % 32) {
+        if constexpr (cfg::has_source) {
+            if (lane == 0) {
+#pragma unroll
+                for (unsigned i = 0; i < cfg::slabs; ++i) ptx::mbarrier_init(barriers + i * 8, 1);
+                ptx::fence_mbarrier_init();
+                ptx::fence_proxy_async();
+            }
+            __syncwarp();
+        }
+    }
+
+    // Before a tile's products: what its first subtile reads can arrive under them.
+    template <class Accumulators>
+    __device__ __forceinline__ void begin(const Work& w) {
+        if constexpr (cfg::has_source) {
+            if (!Epilogue(params.epilogue, w.group).reads_staged()) return;
+            fetch<Accumulators>(w, 0);
+            ahead = true;
+        }
+    }
+
+    template <class Accumulators>
+    __device__ __forceinline__ void run(const Work& w, const Accumulators& accumulators) {
+        const Epilogue epilogue(params.epilogue, w.group);
+        bool reads = false;
+        if constexpr (cfg::has_source) {
+            reads = epilogue.reads_staged();
+            if (reads && !ahead) fetch<Accumulators>(w, 0);
+            ahead = false;
+        }
+#pragma unroll(cfg::unroll_subtiles ? Accumulators::subtiles : 1)
+        for (unsigned s = 0; s < Accumulators::subtiles; ++s) {
+            Loads loads[pairs];
+#pragma unroll
+            for (unsigned i = 0; i < pairs; ++i) {
+                loads[i] = epilogue.template load<V>(params.epilogue, params.d, coordinates<Accumulators>(w, s, i));
+            }
+            const unsigned slab = slabs + turn % cfg::slabs * cfg::slab_bytes;
+            if constexpr (cfg::has_source) {
+                if (reads) {
+                    if (s + 1 < Accumulators::subtiles) fetch<Accumulators>(w, s + 1);
+                    await();
+                    read(slab, epilogue, loads);
+                } else {
+                    released<cfg::slabs - 1>();
+                }
+                __syncwarp();
+            } else {
+                released<cfg::slabs - 1>();
+            }
+            Accumulator acc[pairs][V];
+            unsigned next = 0;
+            accumulators.for_each_pair(s, [&](unsigned, unsigned, Accumulator x0, Accumulator x1) {
+                acc[next][0] = x0;
+                acc[next][1] = x1;
+                ++next;
+            });
+            Values d[pairs];
+#pragma unroll
+            for (unsigned i = 0; i < pairs; ++i) {
+                typename Epilogue::Result out[V];
+                epilogue.template visit<V>(out, acc[i], loads[i], params.epilogue, coordinates<Accumulators>(w, s, i));
+                d[i] = Values::encode(out);
+            }
+            write(slab, d);
+            store<Accumulators>(w, s, slab);
+            ++turn;
+        }
+    }
+
+    // Shared memory must outlive the copies from it.
+    __device__ __forceinline__ void end() const {
+        if (lane == 0) ptx::bulk_wait_read<0>();
+    }
+
+   private:
+    static __device__ __forceinline__ unsigned at(unsigned row, unsigned column) {
+        return Output::at(row, column) * sizeof(ElementD);
+    }
+
+    // Where pair i of this lane is in the warp's slab.
+    __device__ __forceinline__ unsigned row(unsigned i) const { return idx::accumulator_row(lane, i % 2 * 2); }
+    __device__ __forceinline__ unsigned column(unsigned i) const {
+        return idx::accumulator_column(lane, i % 2 * 2) + i / 2 * 8;
+    }
+
+    template <class Accumulators>
+    __device__ __forceinline__ Coordinates coordinates(const Work& w, unsigned subtile, unsigned i) const {
+        return user_coordinates<V>(params, w, Accumulators::row(subtile) + row(i), Accumulators::column(subtile) + column(i));
+    }
+
+    // Waits until all but the last `pending` copies from slabs have read them.
+    template <unsigned pending>
+    __device__ __forceinline__ void released() const {
+        if (lane == 0) ptx::bulk_wait_read<pending>();
+        __syncwarp();
+    }
+
+    // Starts the load of what subtile `s` reads, whose slab is `s` minus the current subtile's behind the current one.
+    template <class Accumulators>
+    __device__ __forceinline__ void fetch(const Work& w, unsigned s) {
+        const unsigned place = (turn + (s > 0)) % cfg::slabs;
+        if (lane == 0) {
+            // The copy that had this slab before was followed by those of all other slabs but the current one.
+            if (s > 0) {
+                ptx::bulk_wait_read<cfg::slabs - 2>();
+            } else {
+                ptx::bulk_wait_read<cfg::slabs - 1>();
+            }
+            const unsigned barrier = barriers + place * 8;
+            ptx::mbarrier_arrive_expect_tx(barrier, Output::boxes * Output::box_bytes);
+#pragma unroll
+            for (unsigned b = 0; b < Output::boxes; ++b) {
+                ptx::tma_load(slabs + place * cfg::slab_bytes + Output::box_offset(b) * sizeof(ElementD),
+                              &Output::source_map(params), barrier, box_column<Accumulators>(w, s, b),
+                              box_row<Accumulators>(w, s, b), w.group);
+            }
+        }
+        __syncwarp();
+    }
+
+    // Until what the current subtile reads has arrived.
+    __device__ __forceinline__ void await() {
+        const unsigned place = turn % cfg::slabs;
+        ptx::mbarrier_wait(barriers + place * 8, parities >> place & 1);
+        parities ^= 1u << place;
+    }
+
+    template <class Accumulators>
+    __device__ __forceinline__ int box_row(const Work& w, unsigned s, unsigned b) const {
+        return w.tile_m * cfg::tile_m + Accumulators::row(s) + Output::box_row(b);
+    }
+    template <class Accumulators>
+    __device__ __forceinline__ int box_column(const Work& w, unsigned s, unsigned b) const {
+        return w.tile_n * cfg::tile_n + Accumulators::column(s) + Output::box_column(b);
+    }
+
+    // The slab is this subtile's part of D.
+    template <class Accumulators>
+    __device__ __forceinline__ void store(const Work& w, unsigned s, unsigned slab) const {
+        ptx::fence_proxy_async();
+        __syncwarp();
+        if (lane == 0) {
+#pragma unroll
+            for (unsigned b = 0; b < Output::boxes; ++b) {
+                ptx::tma_store(&params.map_d, slab + Output::box_offset(b) * sizeof(ElementD),
+                               box_column<Accumulators>(w, s, b), box_row<Accumulators>(w, s, b), w.group);
+            }
+            ptx::bulk_commit();
+        }
+    }
+
+    // Matrix l / 8 of the four (two) that begin at fragment j is rows 8 * (l / 8 % 2) of fragment j + l / 16.
+    __device__ __forceinline__ unsigned matrix(unsigned slab, unsigned j) const {
+        return slab + at(lane % 16, j * 8 + lane / 16 * 8);
+    }
+
+    __device__ __forceinline__ void write(unsigned slab, const Values (&d)[pairs]) const {
+        if constexpr (sizeof(ElementD) == 2) {
+            if constexpr (fragments == 1) {
+                ptx::stmatrix_x2(slab + at(lane % 16, 0), d[0].words[0], d[1].words[0]);
+            } else {
+#pragma unroll
+                for (unsigned j = 0; j < fragments; j += 2) {
+                    ptx::stmatrix_x4(matrix(slab, j), d[2 * j].words[0], d[2 * j + 1].words[0], d[2 * j + 2].words[0],
+                                     d[2 * j + 3].words[0]);
+                }
+            }
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < pairs; ++i) {
+                if constexpr (sizeof(ElementD) == 4) {
+                    ptx::st_shared<8>(slab + at(row(i), column(i)), d[i].words);
+                } else {
+                    ptx::st_shared_half(slab + at(row(i), column(i)), d[i].words[0]);
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void read(unsigned slab, const Epilogue& epilogue, Loads (&loads)[pairs]) const {
+        using Staged = Vector<typename Epilogue::Staged, V>;
+        if constexpr (sizeof(ElementD) == 2 && fragments > 1) {
+#pragma unroll
+            for (unsigned j = 0; j < fragments; j += 2) {
+                unsigned words[4];
+                ptx::ldmatrix_x4<false>(words, matrix(slab, j));
+#pragma unroll
+                for (unsigned i = 0; i < 4; ++i) epilogue.stage(loads[2 * j + i], Staged{{words[i]}});
+            }
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < pairs; ++i) {
+                const unsigned from = slab + at(row(i), column(i));
+                Staged x;
+                if constexpr (sizeof(ElementD) == 1) {
+                    x.words[0] = ptx::ld_shared_half(from);
+                } else {
+                    ptx::ld_shared<2 * sizeof(ElementD)>(x.words, from);
+                }
+                epilogue.stage(loads[i], x);
+            }
+        }
+    }
+};

@@ -1,0 +1,146 @@
+//! An output that TMA stores: how a warp's slab of it lies in shared memory, the boxes that it is, and what else of the
+//! epilogue passes through it.
+
+use super::config::{SLAB_ROWS, Tile, indented, int, plain};
+use super::maps::BoxShape;
+use super::operand::table;
+use std::fmt::Write;
+use warpwright_epilogue::{LeafKind, Place, Program};
+use warpwright_layout::lower::index_function;
+use warpwright_layout::smem::{Major, SmemSwizzle, atom, widest_swizzle};
+use warpwright_layout::tma::TensorMap;
+use warpwright_layout::{ComposedLayout, IntTuple, LayoutError};
+use warpwright_numeric::Dtype;
+use warpwright_spec::{InstructionId, KernelPlan, Order, ResourcePlan};
+
+/// Steps of an epilogue up to which its text is repeated for every subtile, which saves moving accumulators to where the one
+/// copy expects them.
+const CHEAP_STEPS: usize = 4;
+
+/// How D is staged.
+pub(crate) struct BulkOutput {
+    dtype: Dtype,
+    swizzle: SmemSwizzle,
+    /// (row, column) of a slab to elements.
+    slab: ComposedLayout,
+    /// Where boxes begin in a slab: row and column.
+    boxes: Vec<[i64; 2]>,
+    /// Columns and rows of a box.
+    box_extents: [u32; 2],
+    slabs: usize,
+    bytes: usize,
+    source: Option<Place>,
+    cheap: bool,
+}
+
+impl BulkOutput {
+    /// That of a plan; `None` where fragments are no wgmma's, TMA cannot address D, or the epilogue reads matrices that cannot
+    /// pass through D's slabs.
+    ///
+    /// # Errors
+    /// A slab that has no layout.
+    pub(crate) fn of(plan: &KernelPlan, program: &Program) -> Result<Option<BulkOutput>, LayoutError> {
+        let Tile { slab_columns: columns, warps_m, .. } = Tile::of(plan);
+        let dtype = plan.spec.d;
+        let bits = dtype.bits();
+        let fragments = plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::WGMMA;
+        let whole = (columns * bits).is_multiple_of(128);
+        if !fragments || !whole || bits < 8 || plan.widths.d < 16 {
+            return Ok(None);
+        }
+        let bytes = SLAB_ROWS * columns * bits / 8;
+        let staging = plan.resources.buffer("staging").map_or(0, |b| b.bytes);
+        let slabs = (staging / warps_m / bytes).min(ResourcePlan::MAX_SLABS);
+        let source = match matrices(program)[..] {
+            [] => None,
+            [(place, element)] => {
+                let order = if plan.transposed { Order::Column } else { Order::Row };
+                let readable = place == Place::Previous || plan.order_c == order && plan.widths.c >= 16;
+                if !readable || element.bits() != bits || slabs < 2 {
+                    return Ok(None);
+                }
+                Some(place)
+            }
+            _ => return Ok(None),
+        };
+        let swizzle = widest_swizzle(columns as u32, bits as u32);
+        let shape = IntTuple::flat(&[int(SLAB_ROWS), int(columns)])?;
+        let slab = atom(Major::K, swizzle, bits as u32)?.tile_to_shape(&shape, None)?;
+        // Boxes do not depend on the tensor's extents.
+        let tensor = plain(&[SLAB_ROWS, columns], &[columns.next_multiple_of(128), 1])?;
+        let map = TensorMap::of(&tensor, &slab, bits as u32)?;
+        let boxes = (0..map.boxes()).map(|number| map.coordinates(number)).map(|at| [at[1], at[0]]).collect();
+        Ok(Some(BulkOutput {
+            dtype,
+            swizzle,
+            slab,
+            boxes,
+            box_extents: [map.box_extents()[0], map.box_extents()[1]],
+            slabs,
+            bytes,
+            source,
+            cheap: program.steps().len() <= CHEAP_STEPS,
+        }))
+    }
+
+    /// What the epilogue reads through the slabs.
+    pub(crate) fn source(&self) -> Option<Place> {
+        self.source
+    }
+
+    pub(super) fn box_shape(&self) -> BoxShape {
+        BoxShape::new(BoxShape::element(self.dtype), self.swizzle, self.box_extents, false)
+    }
+
+    /// Writes the rest of `namespace cfg`, and `struct Output`; `Params` stands before it.
+    pub(crate) fn write(&self, text: &mut String, plan: &KernelPlan) -> Result<(), LayoutError> {
+        let bytes = self.box_extents.iter().product::<u32>() as usize * self.dtype.bits() / 8;
+        let _ = write!(
+            text,
+            "namespace cfg {{\n\
+             constexpr unsigned slabs = {}, source_barriers_offset = {};\n\
+             constexpr bool has_source = {}, unroll_subtiles = {};\n\
+             }}\n\
+             struct Output {{\n    static constexpr unsigned boxes = {}, box_bytes = {bytes};\n",
+            self.slabs,
+            plan.resources.buffer("source_barriers").map_or(0, |b| b.offset),
+            self.source.is_some(),
+            self.cheap,
+            self.boxes.len(),
+        );
+        indented(text, 1, &index_function("at", &self.slab, &["row", "column"])?.to_string());
+        let of = |f: &dyn Fn(&[i64; 2]) -> i64| self.boxes.iter().map(f).collect::<Vec<_>>();
+        table(text, "unsigned", "box_row", &["box"], &of(&|b| b[0]));
+        table(text, "unsigned", "box_column", &["box"], &of(&|b| b[1]));
+        table(text, "unsigned", "box_offset", &["box"], &of(&|b| self.slab.layout.eval_at(b)));
+        if let Some(place) = self.source {
+            let map = if place == Place::Previous { "map_d" } else { "map_c" };
+            let _ = writeln!(
+                text,
+                "    static __device__ __forceinline__ const ptx::TensorMap& source_map(const Params& p) {{ return p.{map}; }}"
+            );
+        }
+        *text += "};\n";
+        Ok(())
+    }
+
+    /// Bytes of a slab.
+    pub(crate) fn slab_bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The matrices that an epilogue reads, with their elements.
+fn matrices(program: &Program) -> Vec<(Place, Dtype)> {
+    let leaves = program.leaves().iter().enumerate();
+    let mut found: Vec<_> = leaves
+        .filter_map(|(i, leaf)| match leaf.kind {
+            LeafKind::Source(t) | LeafKind::Tile(t) => Some((Place::Argument(i), t)),
+            _ => None,
+        })
+        .collect();
+    if !program.reads_previous().never() {
+        found.push((Place::Previous, program.output()));
+    }
+    found
+}
