@@ -211,6 +211,7 @@ fn describe(case: &Case, epilogue: &'static Node) -> Result<GemmDesc, Refusal> {
     desc.d = case.d_type();
     desc.epilogue = epilogue;
     desc.tile = plan.tile.map(|[m, n, k]| Mnk { m, n, k });
+    desc.cluster = plan.cluster.map(|[m, n]| Mnk { m, n, k: 1 });
     desc.stages = plan.stages;
     if let Some(name) = &plan.schedule {
         desc.schedule = warpwright::ScheduleId::from_name(name).ok_or_else(|| unknown("schedule", name))?;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpwright::runtime::backend::{Backend, BackendExecutable, BackendGraph, BackendStream, Buffer};
-use warpwright::runtime::{Invocation, KernelInfo, LoadError, MemoryError, Program, RunError, StreamError};
+use warpwright::runtime::{
+    Invocation, KernelInfo, LoadError, MemoryError, Program, RunError, StreamError, TensorMapFault, TensorMapSpec,
+};
 use warpwright::{Device, DeviceInfo, Space};
 
 /// A device with these properties that executes nothing.
@@ -31,6 +33,9 @@ impl Backend for StandIn {
     }
     fn synchronize(&self) -> Result<(), StreamError> {
         Ok(())
+    }
+    fn encode_tensor_map(&self, map: &TensorMapSpec) -> Result<[u8; 128], TensorMapFault> {
+        Ok(map.encode()?)
     }
     fn load(&self, _: &Program) -> Result<Box<dyn BackendExecutable>, LoadError> {
         Ok(Box::new(Loaded))

@@ -1,7 +1,7 @@
 //! The tensor maps of a plan: what it fixes of them, and what a call adds.
 
-use super::output::BulkOutput;
 use super::operand::Side;
+use super::output::BulkOutput;
 use super::params::{OperandArg, OperandKind};
 use super::wgmma::TmaOperand;
 use warpwright_epilogue::{Place, Program};
@@ -53,7 +53,12 @@ pub(super) struct BoxShape {
 }
 
 impl BoxShape {
-    pub(super) fn new(element: TensorElement, swizzle: SmemSwizzle, extents: [u32; 2], mn_contiguous: bool) -> BoxShape {
+    pub(super) fn new(
+        element: TensorElement,
+        swizzle: SmemSwizzle,
+        extents: [u32; 2],
+        mn_contiguous: bool,
+    ) -> BoxShape {
         let swizzle = match swizzle {
             SmemSwizzle::None => TensorSwizzle::None,
             SmemSwizzle::B32 => TensorSwizzle::B32,

@@ -3,8 +3,8 @@
 use super::LowerError;
 use super::config::{Tile, int, number, plain};
 use super::instruction;
-use super::operand::{Side, table};
 use super::maps::BoxShape;
+use super::operand::{Side, table};
 use super::shared::in_shared;
 use std::fmt::Write;
 use warpwright_layout::descriptor::SmemDescriptor;
