@@ -209,7 +209,7 @@ fn show(out: &mut String, a: &Feed<'_>, mma: &TiledMma, sums: &Registers) -> Fal
     writeln!(out, "tXrA : {}", a.s2r.retile(&a.registers[0].layout().layout)?)?;
     writeln!(out, "tCrC : {}", sums.layout())?;
     let (lanes, column) = (layout!(32:1), a.tile.slice(&Coord::ByMode(&[Coord::All, Coord::At(8), Coord::At(0)]))?);
-    writeln!(out, "ldmatrix of 32 rows: {} wavefronts", column.wavefronts(16, &lanes, 16))?;
+    writeln!(out, "ldmatrix of 32 rows: {} wavefronts", column.wavefronts(16, &lanes, 16)?)?;
     writeln!(out, "{} threads, tile {:?}", mma.threads(), mma.tile_mnk())?;
     Ok(())
 }

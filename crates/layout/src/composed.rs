@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::recast::{gcd, recast_ratio};
-use crate::{Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
+use crate::{Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
 /// `swizzle ∘ offset ∘ layout`: the function `c ↦ swizzle(offset + layout(c))`.
 ///
@@ -36,7 +36,7 @@ impl ComposedLayout {
         Self { swizzle, offset: Int::ZERO, layout }
     }
 
-    const fn with(&self, layout: Layout) -> Self {
+    pub(crate) const fn with(&self, layout: Layout) -> Self {
         Self { swizzle: self.swizzle, offset: self.offset, layout }
     }
 
@@ -83,6 +83,10 @@ impl ComposedLayout {
         coalesce_by(profile: &IntTuple);
         /// Coalesces the layout and leaves out its modes of stride 0.
         filter();
+        /// The function on the coordinates of `shape`.
+        with_shape(shape: IntTuple);
+        /// The modes regrouped as `profile` is.
+        unflatten(profile: &IntTuple);
         /// Gathers modes `begin..end` into one.
         group(begin: usize, end: usize);
         /// The modes `begin..end`.
@@ -134,6 +138,23 @@ impl ComposedLayout {
         self.layout.complement(cotarget)
     }
 
+    /// The layout seen from `coord` on: coordinate 0 of the result is `coord` of this one. CuTe's `domain_offset`.
+    ///
+    /// # Errors
+    /// As [`Layout::crd2idx`].
+    pub const fn domain_offset(&self, coord: &IntTuple) -> Result<Self, LayoutError> {
+        let offset = Int::Dynamic(tri!(self.layout.crd2idx(coord)));
+        Ok(Self { swizzle: self.swizzle, offset: self.offset.add(offset), layout: self.layout })
+    }
+
+    /// A compact layout of this shape for registers, as [`Layout::fragment_like`]: registers are not swizzled.
+    ///
+    /// # Errors
+    /// As [`Layout::fragment_like`].
+    pub const fn fragment_like(&self) -> Result<Layout, LayoutError> {
+        self.layout.fragment_like()
+    }
+
     /// The complement in the cosize of the layout.
     ///
     /// # Errors
@@ -153,41 +174,6 @@ impl ComposedLayout {
             most = gcd(most, 1 << self.swizzle.base);
         }
         Ok(most)
-    }
-
-    /// The modes that `coord` keeps. What it fixes joins the offset, inside the swizzle, so the slice alone is the whole
-    /// function.
-    ///
-    /// # Errors
-    /// As [`Layout::slice`].
-    pub const fn slice(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
-        let (layout, offset) = tri!(self.layout.slice(coord));
-        Ok(Self { swizzle: self.swizzle, offset: self.offset.add(Int::Static(offset)), layout })
-    }
-
-    /// The composed layout `r` with `self(r(i)) = i`: the inverse layout behind the swizzle that acts on coordinates as
-    /// this one acts on offsets.
-    ///
-    /// # Errors
-    /// [`LayoutError::Offset`] for an offset that is not 0, [`LayoutError::SwizzleTransfer`] when the inverse does not map
-    /// the swizzle's bit fields onto bit fields.
-    pub const fn right_inverse(&self) -> Result<Self, LayoutError> {
-        self.inverse(tri!(self.layout.right_inverse()))
-    }
-
-    /// The composed layout `l` with `l(self(i)) = i` for an injective layout.
-    ///
-    /// # Errors
-    /// As [`right_inverse`](Self::right_inverse) and [`Layout::left_inverse`].
-    pub const fn left_inverse(&self) -> Result<Self, LayoutError> {
-        self.inverse(tri!(self.layout.left_inverse()))
-    }
-
-    const fn inverse(&self, inverse: Layout) -> Result<Self, LayoutError> {
-        if self.offset.value() != 0 {
-            return Err(LayoutError::Offset { offset: self.offset });
-        }
-        Ok(Self::new(tri!(self.swizzle.through(&inverse)), inverse))
     }
 
     /// The number of contiguous elements that correspond in this and in `b`: never more than a swizzle leaves adjacent that
@@ -234,31 +220,27 @@ impl ComposedLayout {
     /// Offsets counted in elements `factor` times wider.
     ///
     /// # Errors
-    /// As [`Layout::upcast`] and [`Swizzle::upcast`]; [`LayoutError::Offset`] for an offset that is not 0.
+    /// As [`Layout::upcast`] and [`Swizzle::upcast`]; [`LayoutError::OffsetDivisibility`] for an offset between such elements.
     pub const fn upcast(&self, factor: i64) -> Result<Self, LayoutError> {
-        if self.offset.value() != 0 {
-            return Err(LayoutError::Offset { offset: self.offset });
+        let layout = tri!(self.layout.upcast(factor));
+        if self.offset.value() % factor != 0 {
+            return Err(LayoutError::OffsetDivisibility { offset: self.offset, factor });
         }
-        Ok(Self {
-            swizzle: tri!(self.swizzle.upcast(factor)),
-            offset: self.offset,
-            layout: tri!(self.layout.upcast(factor)),
-        })
+        let swizzle = if self.swizzle.is_identity() { self.swizzle } else { tri!(self.swizzle.upcast(factor)) };
+        Ok(Self { swizzle, offset: self.offset.div(Int::Static(factor)), layout })
     }
 
     /// Offsets counted in elements `factor` times narrower.
     ///
     /// # Errors
-    /// As [`Layout::downcast`] and [`Swizzle::downcast`]; [`LayoutError::Offset`] for an offset that is not 0.
+    /// As [`Layout::downcast`] and [`Swizzle::downcast`]; [`LayoutError::Overflow`] for an offset that does not fit.
     pub const fn downcast(&self, factor: i64) -> Result<Self, LayoutError> {
-        if self.offset.value() != 0 {
-            return Err(LayoutError::Offset { offset: self.offset });
+        let layout = tri!(self.layout.downcast(factor));
+        if self.offset.value().checked_mul(factor).is_none() {
+            return Err(LayoutError::Overflow);
         }
-        Ok(Self {
-            swizzle: tri!(self.swizzle.downcast(factor)),
-            offset: self.offset,
-            layout: tri!(self.layout.downcast(factor)),
-        })
+        let swizzle = if self.swizzle.is_identity() { self.swizzle } else { tri!(self.swizzle.downcast(factor)) };
+        Ok(Self { swizzle, offset: self.offset.mul(Int::Static(factor)), layout })
     }
 
     /// Offsets in elements of `old_bits` become offsets in elements of `new_bits`.
@@ -279,6 +261,19 @@ impl ComposedLayout {
 }
 
 impl Layout {
+    /// `self ∘ b`: the swizzle passes through this layout, becoming one that acts on its offsets.
+    ///
+    /// # Errors
+    /// [`LayoutError::Offset`] for an offset that is not 0, [`LayoutError::SwizzleTransfer`] when this layout does not map the
+    /// swizzle's bit fields onto bit fields, and those of [`compose`](Self::compose).
+    pub const fn compose_swizzled(&self, b: &ComposedLayout) -> Result<ComposedLayout, LayoutError> {
+        if b.offset.value() != 0 {
+            return Err(LayoutError::Offset { offset: b.offset });
+        }
+        let layout = tri!(self.compose(&b.layout));
+        Ok(ComposedLayout::new(if b.swizzle.is_identity() { b.swizzle } else { tri!(b.swizzle.through(self)) }, layout))
+    }
+
     /// `(block,(repetitions))` where the repetitions are laid out by a swizzled tiler: the swizzle follows the blocks, so that it
     /// moves whole blocks as it moved the tiler's elements.
     ///

@@ -1,5 +1,6 @@
 //! Coordinates to indices and back.
 
+use crate::int::div_rem;
 use crate::{Cursor, Int, IntTuple, Layout, LayoutError, ModePath, tri};
 
 impl Layout {
@@ -38,42 +39,61 @@ impl Layout {
 
     /// For a compact layout, the coordinate whose offset is `offset`: in each leaf `offset / stride % extent`.
     pub const fn coord_of(&self, offset: i64) -> IntTuple {
-        let mut out = [Int::ZERO; IntTuple::MAX_LEAVES];
-        let mut i = 0;
+        dynamic(&self.digits_of(offset), &self.shape)
+    }
+
+    /// The integers of [`coord_of`](Self::coord_of), left to right; those behind the shape's leaves are 0.
+    #[inline]
+    pub const fn digits_of(&self, offset: i64) -> [i64; IntTuple::MAX_LEAVES] {
+        let (shape, stride) = (self.shape.values(), self.stride.values());
+        let (mut out, mut i) = ([0; IntTuple::MAX_LEAVES], 0);
         while i < self.shape.leaves() {
-            let (s, d) = (self.shape.get(i), self.stride.get(i).value());
-            if !s.is(1) && d != 0 {
-                out[i] = Int::Dynamic(offset.wrapping_div(d) % s.value());
+            if stride[i] != 0 && !self.shape.get(i).is(1) {
+                out[i] = offset.wrapping_div(stride[i]) % shape[i];
             }
             i += 1;
         }
-        self.shape.with_leaves(&out)
+        out
     }
 }
 
-/// The colexicographic coordinate of `index` in `shape`; the last leaf takes what is beyond the size.
-pub const fn idx2crd(index: i64, shape: &IntTuple) -> IntTuple {
-    let mut out = [Int::ZERO; IntTuple::MAX_LEAVES];
-    let (mut rest, mut i) = (index, 0);
+/// The tuple nested as `shape` with these integers.
+const fn dynamic(digits: &[i64; IntTuple::MAX_LEAVES], shape: &IntTuple) -> IntTuple {
+    let (mut out, mut i) = ([Int::ZERO; IntTuple::MAX_LEAVES], 0);
     while i < shape.leaves() {
-        let s = shape.get(i).value();
-        if i + 1 == shape.leaves() {
-            out[i] = Int::Dynamic(rest);
-        } else {
-            out[i] = Int::Dynamic(rest % s);
-            rest /= s;
-        }
+        out[i] = Int::Dynamic(digits[i]);
         i += 1;
     }
     shape.with_leaves(&out)
 }
 
-/// The linear index of a coordinate in `shape`.
+/// The colexicographic coordinate of `index` in `shape`; the last leaf takes what is beyond the size.
+pub const fn idx2crd(index: i64, shape: &IntTuple) -> IntTuple {
+    dynamic(&digits(index, shape), shape)
+}
+
+/// The integers of [`idx2crd`], left to right; those behind the shape's leaves are 0.
+#[inline]
+pub const fn digits(index: i64, shape: &IntTuple) -> [i64; IntTuple::MAX_LEAVES] {
+    let (extents, n) = (shape.values(), shape.leaves());
+    let (mut out, mut rest, mut i) = ([0; IntTuple::MAX_LEAVES], index, 0);
+    while i + 1 < n {
+        (rest, out[i]) = div_rem(rest, extents[i]);
+        i += 1;
+    }
+    if n > 0 {
+        out[n - 1] = rest;
+    }
+    out
+}
+
+/// The layout of one mode a leaf that takes the integers of a coordinate in `shape` to its linear index.
 ///
 /// # Errors
-/// As [`Layout::crd2idx`].
-pub const fn crd2idx(coord: &IntTuple, shape: &IntTuple) -> Result<i64, LayoutError> {
+/// As [`Layout::new`].
+pub const fn index_of(shape: &IntTuple) -> Result<Layout, LayoutError> {
     // The compact strides written out: `Layout::column_major` would give extent 1 the stride 0.
+    let shape = shape.flatten();
     let mut strides = [Int::ZERO; IntTuple::MAX_LEAVES];
     let (mut i, mut current) = (0, Int::ONE);
     while i < shape.leaves() {
@@ -81,5 +101,14 @@ pub const fn crd2idx(coord: &IntTuple, shape: &IntTuple) -> Result<i64, LayoutEr
         current = current.mul(shape.get(i));
         i += 1;
     }
-    tri!(Layout::new(*shape, shape.with_leaves(&strides))).crd2idx(coord)
+    Layout::new(shape, shape.with_leaves(&strides))
+}
+
+/// The linear index of a coordinate in `shape`.
+///
+/// # Errors
+/// As [`Layout::crd2idx`].
+pub const fn crd2idx(coord: &IntTuple, shape: &IntTuple) -> Result<i64, LayoutError> {
+    let index = tri!(index_of(shape));
+    Layout { shape: *shape, stride: shape.with_leaves_of(&index.stride) }.crd2idx(coord)
 }

@@ -25,13 +25,19 @@ impl ModePath {
     }
 }
 
+impl ModePath {
+    pub(crate) fn indices(&self) -> &[u8] {
+        &self.index[..self.depth as usize]
+    }
+}
+
 impl fmt::Display for ModePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.depth == 0 {
             return f.write_str("the whole");
         }
         f.write_str("mode ")?;
-        for (i, m) in self.index[..self.depth as usize].iter().enumerate() {
+        for (i, m) in self.indices().iter().enumerate() {
             write!(f, "{}{m}", if i == 0 { "" } else { "," })?;
         }
         Ok(())
@@ -175,6 +181,40 @@ pub enum LayoutError {
     },
     /// The swizzle cannot be carried through the layout: it does not map its two bit fields onto bit fields.
     SwizzleTransfer,
+    /// Modes that are no range of the layout's.
+    ModeRange {
+        /// The operation.
+        operation: &'static str,
+        /// The first.
+        begin: usize,
+        /// The one behind the last.
+        end: usize,
+        /// The number of modes that there are.
+        rank: usize,
+    },
+    /// A thread that a layout of threads, a tiled copy or a tiled MMA has not.
+    NoSuchThread {
+        /// The thread.
+        thread: i64,
+        /// How many there are.
+        threads: Int,
+        /// The largest index of one.
+        last: Int,
+    },
+    /// A lane's access to shared memory that the hardware has not.
+    Access {
+        /// What must hold.
+        rule: &'static str,
+        /// The value.
+        value: i64,
+    },
+    /// Upcast: the offset lies between elements of that width.
+    OffsetDivisibility {
+        /// The offset.
+        offset: Int,
+        /// The factor.
+        factor: i64,
+    },
     /// The operation needs a composed layout without offset.
     Offset {
         /// The offset.
@@ -288,7 +328,7 @@ impl fmt::Display for LayoutError {
                 write!(f, "upcast: stride {stride} neither divides {factor} nor is a multiple of it")
             }
             Self::DowncastStride => f.write_str("downcast: no mode has static stride 1, so no elements are adjacent"),
-            Self::Count { what, value } => write!(f, "{what} is {value}: not admissible"),
+            Self::Count { what, value } => write!(f, "{what} cannot be {value}"),
             Self::Swizzle { bits, base, shift } => write!(
                 f,
                 "Swizzle<{bits},{base},{shift}>: bits and base must not be negative, |shift| must be at least bits, and \
@@ -296,6 +336,22 @@ impl fmt::Display for LayoutError {
             ),
             Self::SwizzleTransfer => f.write_str(
                 "the layout does not map the swizzle's bit fields onto contiguous bit fields of equal width",
+            ),
+            Self::ModeRange { operation, begin, end, rank } => write!(
+                f,
+                "{operation}: {begin} to {end} is no range of modes of a layout of rank {rank}: the first must not be above \
+                 the end, nor the end above {rank}"
+            ),
+            Self::NoSuchThread { thread, threads, last } => write!(
+                f,
+                "thread {thread} is none of the {} threads, whose indices end at {}: give the index of one of them",
+                threads.value(),
+                last.value()
+            ),
+            Self::Access { rule, value } => write!(f, "a warp's access to shared memory: {rule}, not {value}"),
+            Self::OffsetDivisibility { offset, factor } => write!(
+                f,
+                "upcast: the offset {offset} does not divide by {factor}: it lies between elements of that width"
             ),
             Self::Offset { offset } => write!(f, "the composed layout has offset {offset}: the offset must be 0 here"),
             Self::ElementBits { bits } => {

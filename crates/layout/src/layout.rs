@@ -185,7 +185,7 @@ impl Layout {
     /// The offset of the coordinate `coord`, one integer a mode. Missing coordinates are 0.
     #[inline]
     pub const fn eval_at(&self, coord: &[i64]) -> i64 {
-        let (mut at, mut i, mut offset) = (self.shape.child_at(Cursor::START, 0), 0, 0i64);
+        let (mut i, mut offset) = (0, 0i64);
         if self.shape.is_flat() {
             let stride = self.stride.values();
             while i < coord.len() && i < self.shape.leaves() {
@@ -194,10 +194,11 @@ impl Layout {
             }
             return offset;
         }
-        while i < coord.len() && !self.shape.at_end(at) {
-            let end = self.shape.skip(at);
-            offset = self.eval_leaves(at.leaf, end.leaf, coord[i]).wrapping_add(offset);
-            at = end;
+        let (mut modes, mut leaf) = (self.shape.walk(), 0);
+        while i < coord.len() && modes.has_next() {
+            let end = leaf + modes.next_leaves();
+            offset = self.eval_leaves(leaf, end, coord[i]).wrapping_add(offset);
+            leaf = end;
             i += 1;
         }
         offset
@@ -234,14 +235,23 @@ impl Layout {
         Self { shape: self.shape.flatten(), stride: self.stride.flatten() }
     }
 
+    /// The modes regrouped as the tuple `profile` is, of which the values do not matter: what [`flatten`](Self::flatten)
+    /// undoes.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] when `profile` has another number of integers.
+    pub const fn unflatten(&self, profile: &IntTuple) -> Result<Self, LayoutError> {
+        Ok(Self { shape: tri!(self.shape.unflatten(profile)), stride: tri!(self.stride.unflatten(profile)) })
+    }
+
     /// The layout with modes `begin..end` gathered into one mode.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] when the range does not lie within the modes.
+    /// [`LayoutError::ModeRange`] when the range does not lie within the modes.
     pub const fn group(&self, begin: usize, end: usize) -> Result<Self, LayoutError> {
         let rank = self.rank();
         if begin > end || end > rank {
-            return Err(LayoutError::Rank { operation: "group", found: rank, needed: end });
+            return Err(LayoutError::ModeRange { operation: "group", begin, end, rank });
         }
         let mut b = Builder::new();
         b.open();
@@ -263,11 +273,11 @@ impl Layout {
     /// The modes `begin..end`; a single one stands by itself, as in CuTe.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] when the range does not lie within the modes.
+    /// [`LayoutError::ModeRange`] when the range does not lie within the modes.
     pub const fn take(&self, begin: usize, end: usize) -> Result<Self, LayoutError> {
         let rank = self.rank();
         if begin > end || end > rank {
-            return Err(LayoutError::Rank { operation: "take", found: rank, needed: end });
+            return Err(LayoutError::ModeRange { operation: "take", begin, end, rank });
         }
         if end - begin == 1 {
             return Ok(self.mode(begin));

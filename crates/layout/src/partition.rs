@@ -1,6 +1,6 @@
 //! Tiles and partitions of one block or thread.
 
-use crate::{Coord, IntTuple, Layout, LayoutError, Tiler, tri};
+use crate::{ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
 impl Layout {
     /// The tile at tile coordinate `coord`: (tile modes), and its offset. `coord` has one entry for each mode; `_` keeps
@@ -18,26 +18,39 @@ impl Layout {
     /// of each tile in turn. CuTe's `local_partition`.
     ///
     /// # Errors
-    /// As [`zipped_divide`](Self::zipped_divide) and [`slice`](Self::slice).
+    /// [`LayoutError::NoSuchThread`] for an index that no thread has, and those of [`zipped_divide`](Self::zipped_divide) and
+    /// [`slice`](Self::slice).
     pub const fn local_partition(&self, threads: &Self, index: i64) -> Result<(Self, i64), LayoutError> {
-        let extents = threads.shape.product_each();
-        let (mut tiler, mut coord) = ([Tiler::Keep; IntTuple::MAX_LEAVES], [Coord::All; IntTuple::MAX_LEAVES]);
-        let place = threads.coord_of(index);
-        let (mut i, rank) = (0, extents.leaves());
+        // Without a swizzle the whole offset stands behind the layout.
+        let (part, offset) = tri!(ComposedLayout::new(Swizzle::IDENTITY, *self).local_partition(threads, index));
+        Ok((part.layout, offset))
+    }
+
+    /// The coordinate of thread `index` in a layout of threads, one integer a mode.
+    pub(crate) const fn place_of(&self, index: i64) -> Result<IntTuple, LayoutError> {
+        let place = self.coord_of(index);
+        let (mut within, mut leaf) = (tri!(self.crd2idx(&place)) == index, 0);
+        while leaf < place.leaves() {
+            within = within && place.get(leaf).value() >= 0;
+            leaf += 1;
+        }
+        if !within {
+            return Err(LayoutError::NoSuchThread {
+                thread: index,
+                threads: self.size(),
+                last: self.cosize().sub(Int::ONE),
+            });
+        }
+        let (mut out, mut i, rank) = ([Int::ZERO; IntTuple::MAX_LEAVES], 0, self.rank());
         while i < rank {
-            tiler[i] = Tiler::Size(extents.get(i));
-            coord[i] = Coord::At(tri!(crate::crd2idx(&place.mode(i), &threads.shape.mode(i))));
+            out[i] = Int::Dynamic(tri!(crate::crd2idx(&place.mode(i), &self.shape.mode(i))));
             i += 1;
         }
-        let tiled = tri!(self.zipped_divide(&Tiler::ByMode(tiler.split_at(rank).0)));
-        let all = [Coord::All; IntTuple::MAX_LEAVES];
-        let rest = tiled.mode(1).rank();
-        let rest = if rest > 1 { Coord::ByMode(all.split_at(rest).0) } else { Coord::All };
-        tiled.slice(&Coord::ByMode(&[Coord::ByMode(coord.split_at(rank).0), rest]))
+        IntTuple::flat(out.split_at(rank).0)
     }
 
     /// Mode 0 taken apart in front of the others.
-    const fn unpack_first(&self) -> Result<Self, LayoutError> {
+    pub(crate) const fn unpack_first(&self) -> Result<Self, LayoutError> {
         let mut out = crate::layout::Builder::new();
         out.open();
         let (mut i, rank) = (0, self.rank());

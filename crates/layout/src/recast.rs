@@ -10,7 +10,7 @@ impl Layout {
     /// [`LayoutError::UpcastDivisibility`] and [`LayoutError::Count`] for a factor below 1.
     pub const fn upcast(&self, factor: i64) -> Result<Self, LayoutError> {
         if factor < 1 {
-            return Err(LayoutError::Count { what: "the recast factor", value: factor });
+            return Err(LayoutError::Count { what: "the recast factor, 1 or more,", value: factor });
         }
         let n = Int::Static(factor);
         let (mut shape, mut stride) = ([Int::ONE; IntTuple::MAX_LEAVES], [Int::ZERO; IntTuple::MAX_LEAVES]);
@@ -45,7 +45,7 @@ impl Layout {
     /// [`LayoutError::DowncastStride`] without a static stride 1; [`LayoutError::Count`] for a factor below 1.
     pub const fn downcast(&self, factor: i64) -> Result<Self, LayoutError> {
         if factor < 1 {
-            return Err(LayoutError::Count { what: "the recast factor", value: factor });
+            return Err(LayoutError::Count { what: "the recast factor, 1 or more,", value: factor });
         }
         let n = Int::Static(factor);
         let (mut shape, mut stride) = ([Int::ONE; IntTuple::MAX_LEAVES], [Int::ZERO; IntTuple::MAX_LEAVES]);

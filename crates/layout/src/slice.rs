@@ -47,19 +47,45 @@ impl Layout {
         }
         let mut out = Builder::new();
         out.open();
-        self.kept(Cursor::START, coord, &mut out);
+        self.picked(Cursor::START, coord, true, &mut out);
         out.close();
         Ok((tri!(out.finish()), offset))
     }
 
-    const fn kept(&self, at: Cursor, coord: &Coord<'_>, out: &mut Builder) {
+    /// The modes that `coord` fixes, where [`slice`](Self::slice) keeps the others: CuTe's `dice`. They move up beside each
+    /// other in the same way.
+    ///
+    /// ```
+    /// use warpwright_layout::{Coord, layout};
+    /// let fixed = layout!((8, (4, 2)):(8, (1, 64))).dice(&Coord::ByMode(&[Coord::At(3), Coord::ByMode(&[Coord::All, Coord::At(1)])]))?;
+    /// assert_eq!(fixed.to_string(), "(_8,_2):(_8,_64)");
+    /// # Ok::<(), warpwright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`slice`](Self::slice).
+    pub const fn dice(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
+        tri!(self.fixed_offset(Cursor::START, coord, ModePath::ROOT));
+        if let Coord::At(_) = coord {
+            return Ok(*self);
+        }
+        let mut out = Builder::new();
+        out.open();
+        self.picked(Cursor::START, coord, false, &mut out);
+        out.close();
+        out.finish()
+    }
+
+    /// Writes the modes that `coord` keeps, or those that it fixes.
+    const fn picked(&self, at: Cursor, coord: &Coord<'_>, keeps: bool, out: &mut Builder) {
         match coord {
-            Coord::All => out.subtree(self, at),
-            Coord::At(_) => {}
+            Coord::All if keeps => out.subtree(self, at),
+            Coord::At(_) if !keeps => out.subtree(self, at),
+            Coord::All | Coord::At(_) => {}
             Coord::ByMode(modes) => {
                 let mut i = 0;
                 while i < modes.len() {
-                    self.kept(self.shape.child_at(at, i), &modes[i], out);
+                    self.picked(self.shape.child_at(at, i), &modes[i], keeps, out);
                     i += 1;
                 }
             }

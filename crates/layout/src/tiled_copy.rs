@@ -255,8 +255,13 @@ impl TiledCopy {
     /// and `partition_D`.
     ///
     /// # Errors
-    /// [`LayoutError::TooManyModes`] when `data` has fewer modes than the tiler, and those of the divides.
+    /// [`LayoutError::NoSuchThread`], [`LayoutError::TooManyModes`] when `data` has fewer modes than the tiler, and those of
+    /// the divides.
     pub const fn partition(&self, side: Side, data: &Layout, thread: i64) -> Result<(Layout, i64), LayoutError> {
+        if thread < 0 || thread >= self.threads() {
+            let threads = self.tv.mode(0).size();
+            return Err(LayoutError::NoSuchThread { thread, threads, last: threads.sub(Int::ONE) });
+        }
         let mut tiles = [Layout::UNIT; IntTuple::MAX_LEAVES];
         let (mut i, rank) = (0, self.tiler.rank());
         while i < rank {

@@ -172,13 +172,18 @@ impl TiledMma {
     /// The part of `matrix` that thread `thread` holds, (value, rest…), and its offset: CuTe's `partition_A/B/C`.
     ///
     /// # Errors
-    /// As [`thrfrg`](Self::thrfrg).
+    /// [`LayoutError::NoSuchThread`] and those of [`thrfrg`](Self::thrfrg).
     pub const fn partition(
         &self,
         operand: Operand,
         matrix: &Layout,
         thread: i64,
     ) -> Result<(Layout, i64), LayoutError> {
+        let (threads, behind) = (self.thr_layout_vmnk.size(), self.thr_layout_vmnk.cosize());
+        // Ids may have gaps, as a quad pair's: a thread in one shares another's part, as in CuTe.
+        if thread < 0 || thread >= behind.value() && thread >= threads.value() {
+            return Err(LayoutError::NoSuchThread { thread, threads, last: behind.sub(Int::ONE) });
+        }
         let (x, y) = operand.axes();
         let frg = tri!(self.thrfrg(operand, matrix));
         let coord = self.thr_layout_vmnk.coord_of(thread);

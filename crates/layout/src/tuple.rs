@@ -190,6 +190,18 @@ impl IntTuple {
         t
     }
 
+    /// The integers in the nesting of `profile`, whatever the nesting here.
+    ///
+    /// # Errors
+    /// [`LayoutError::Rank`] when `profile` has another number of integers.
+    pub const fn unflatten(&self, profile: &Self) -> Result<Self, LayoutError> {
+        if self.leaf_count != profile.leaf_count {
+            let (found, needed) = (self.leaves(), profile.leaves());
+            return Err(LayoutError::Rank { operation: "unflatten, in integers", found, needed });
+        }
+        Ok(profile.with_leaves_of(self))
+    }
+
     /// The product of each mode: `((2,3),4)` becomes `(6,4)`, and `6` becomes `(6)`.
     pub const fn product_each(&self) -> Self {
         let mut t = Self::NOTHING;
@@ -217,6 +229,11 @@ impl IntTuple {
             i += 1;
         }
         t
+    }
+
+    /// The same nesting with the integers of `other`, which has as many.
+    pub(crate) const fn with_leaves_of(&self, other: &Self) -> Self {
+        Self { opens: self.opens, closes: self.closes, token_count: self.token_count, ..*other }
     }
 
     /// The path of leaf `i`.
@@ -445,6 +462,64 @@ impl IntTuple {
     }
 }
 
+/// Walks over the modes of a tuple: its marks, shifted so that the next mode starts at bit 0.
+#[derive(Clone, Copy)]
+pub(crate) struct Walk {
+    opens: u64,
+    closes: u64,
+    left: u32,
+}
+
+impl IntTuple {
+    #[inline]
+    pub(crate) const fn walk(&self) -> Walk {
+        let inside = self.is_tuple() as u32;
+        Walk { opens: self.opens >> inside, closes: self.closes >> inside, left: self.token_count as u32 - inside }
+    }
+}
+
+impl Walk {
+    #[inline]
+    pub(crate) const fn has_next(&self) -> bool {
+        self.left > 0 && self.closes & 1 == 0
+    }
+
+    /// Steps over the next mode; the number of its integers.
+    #[inline]
+    pub(crate) const fn next_leaves(&mut self) -> usize {
+        let (tokens, leaves) = if self.opens & 1 == 0 {
+            (1, 1)
+        } else {
+            // A tuple of integers alone ends at the next parenthesis.
+            let (run, nested) = ((self.closes >> 1).trailing_zeros(), (self.opens >> 1).trailing_zeros());
+            if run < nested { (run + 2, run) } else { self.nested() }
+        };
+        // Of 64 tokens at least one stands before the last mode.
+        self.opens >>= tokens;
+        self.closes >>= tokens;
+        self.left -= tokens;
+        leaves as usize
+    }
+
+    /// Tokens and integers of a mode that has tuples in it.
+    const fn nested(&self) -> (u32, u32) {
+        let (mut tokens, mut leaves, mut open) = (0, 0, 0);
+        loop {
+            if self.opens >> tokens & 1 == 1 {
+                open += 1;
+            } else if self.closes >> tokens & 1 == 1 {
+                open -= 1;
+            } else {
+                leaves += 1;
+            }
+            tokens += 1;
+            if open == 0 {
+                return (tokens, leaves);
+            }
+        }
+    }
+}
+
 impl Cursor {
     pub(crate) const START: Self = Self { token: 0, leaf: 0 };
 }
@@ -455,8 +530,13 @@ impl From<Int> for IntTuple {
     }
 }
 
-impl fmt::Display for IntTuple {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl IntTuple {
+    /// Writes the nesting, and what `integer` writes for each leaf.
+    pub(crate) fn write_with(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        integer: impl Fn(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
+    ) -> fmt::Result {
         let mut leaf = 0;
         let mut first = true;
         for i in 0..self.token_count as usize {
@@ -473,12 +553,18 @@ impl fmt::Display for IntTuple {
                 f.write_str("(")?;
                 first = true;
             } else {
-                fmt::Display::fmt(&self.get(leaf), f)?;
+                integer(f, leaf)?;
                 leaf += 1;
                 first = false;
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for IntTuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_with(f, |f, leaf| fmt::Display::fmt(&self.get(leaf), f))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Operations on swizzled layouts and on swizzles alone, as functions on every coordinate.
 
 use warpwright_layout::smem::{Major, SmemSwizzle, atom};
-use warpwright_layout::{ComposedLayout, Layout, LayoutError, Swizzle, layout};
+use warpwright_layout::{
+    ComposedInverse, ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, int_tuple, layout,
+};
 
 fn swizzles() -> Vec<Swizzle> {
     let mut all = Vec::new();
@@ -50,7 +52,7 @@ fn modes_are_taken_and_regrouped_behind_the_swizzle() {
     assert!((0..8).all(|i| turned.eval(i) == c.eval_at(&[i / 2, 0, 0, i % 2])));
     assert_eq!(c.take(2, 3).unwrap(), c.mode(2));
     assert_eq!(c.filter().unwrap().layout.to_string(), "(_40,_2):(_1,_64)");
-    assert!(matches!(c.take(3, 5), Err(LayoutError::Rank { .. })));
+    assert_eq!(c.take(3, 5), Err(LayoutError::ModeRange { operation: "take", begin: 3, end: 5, rank: 4 }));
     assert!(matches!(c.select(&[4]), Err(LayoutError::Rank { .. })));
 }
 
@@ -88,8 +90,173 @@ fn what_a_swizzle_leaves_adjacent() {
     assert_eq!((tile.max_common_vector(&tile), tile.max_common_vector(&rows)), (Ok(512), Ok(8)));
     assert_eq!(rows.max_common_vector(&tile), Ok(8));
     assert_eq!((tile.max_alignment(), rows.max_alignment()), (Ok(8), Ok(512)));
-    let at_four = ComposedLayout { offset: warpwright_layout::Int::Static(4), ..tile };
+    let at_four = ComposedLayout { offset: Int::Static(4), ..tile };
     assert_eq!(at_four.max_alignment(), Ok(4));
     // Offsets far beyond a layout wrap instead of ending the program.
     assert_eq!(layout!((8, 64):(64, 1)).eval_at(&[i64::MAX, i64::MAX]), i64::MAX.wrapping_mul(65));
+}
+
+/// What CuTe's `slice_and_offset` gives for static coordinates.
+#[test]
+fn slices_decay_as_in_cute() {
+    use Coord::{All, At, ByMode};
+    let atom = atom(Major::K, SmemSwizzle::B128, 16).unwrap();
+    let tile = atom.tile_to_shape(&int_tuple!((16, 128)), None).unwrap();
+    assert_eq!(tile.to_string(), "Sw<3,3,3> o _0 o ((_8,_2),(_64,_2)):((_64,_512),(_1,_1024))");
+    let slice = |c: &ComposedLayout, coord: &[Coord<'_>]| {
+        let (slice, offset) = c.slice_and_offset(&ByMode(coord)).unwrap();
+        format!("{slice} +{offset}")
+    };
+    assert_eq!(slice(&atom, &[At(3), All]), "((_8,_4,_2)):((_1,_-8,_32)) +216");
+    assert_eq!(slice(&atom, &[All, At(8)]), "((_2,_4)):((_56,_144)) +8");
+    assert_eq!(slice(&atom, &[All, All]), "Sw<3,3,3> o _0 o (_8,_64):(_64,_1) +0");
+    assert_eq!(slice(&tile, &[At(3), All]), "(((_8,_4,_2),_2)):(((_1,_-8,_32),_1024)) +216");
+    assert_eq!(
+        slice(&tile, &[ByMode(&[At(3), At(1)]), ByMode(&[All, All])]),
+        "((_8,_4,_2),_2):((_1,_-8,_32),_1024) +728"
+    );
+    let columns = [ByMode(&[All, At(1)]), ByMode(&[All, At(1)])];
+    assert_eq!(slice(&tile, &columns), "Sw<3,3,3> o _0 o (_8,_64):(_64,_1) +1536");
+    assert_eq!(slice(&tile, &[ByMode(&[At(3), All]), ByMode(&[At(1), All])]), "(_2,_2):(_512,_1024) +217");
+    // A dynamic offset makes strides dynamic that depend on it; a layout without a swizzle needs no decay.
+    let dynamic = ComposedLayout { offset: Int::Dynamic(64), ..atom };
+    assert_eq!(slice(&dynamic, &[At(2), All]), "((_8,_2,_2,_2)):((_1,-8,-16,32)) +216");
+    let plain = ComposedLayout { offset: Int::Static(5), ..layout!((4, 4)).into() };
+    assert_eq!(slice(&plain, &[At(2), All]), "(_4):(_4) +7");
+}
+
+/// Every slice is the function at the fixed coordinate, however it comes out.
+#[test]
+fn slices_are_the_function() {
+    let layouts = [
+        layout!((8, 64):(64, 1)),
+        layout!((64, 8):(1, 64)),
+        layout!(((2, 4), (4, 2)):((1, 16), (2, 8))),
+        layout!((4, 4, 4):(16, 1, 4)),
+        // Offsets that carry from field to field, overlap, or go down.
+        layout!((3, 5):(7, 2)),
+        layout!((6, 6):(12, 2)),
+        layout!((4, 8):(1, 1)),
+        layout!((5, 4):(0, 3)),
+        Layout::new(int_tuple!((4, 4)), IntTuple::flat(&[Int::Static(-4), Int::ONE]).unwrap()).unwrap(),
+    ];
+    let (mut plain, mut kept) = (0, 0);
+    for swizzle in swizzles() {
+        for layout in layouts {
+            for offset in [0, 1, 8, 37] {
+                let c = ComposedLayout { swizzle, offset: Int::Static(offset + 16), layout };
+                let step = layout.mode(0).size().value();
+                let rest = layout.size().value() / step;
+                for fixed in 0..step.max(rest) {
+                    let mut coord = vec![Coord::All; layout.rank()];
+                    for (mode, at) in
+                        [(0, fixed % step), (layout.rank() - 1, fixed % layout.mode(layout.rank() - 1).size().value())]
+                    {
+                        coord.fill(Coord::All);
+                        coord[mode] = Coord::At(at);
+                        let whole = c.slice(&Coord::ByMode(&coord)).unwrap();
+                        let (part, by) = c.slice_and_offset(&Coord::ByMode(&coord)).unwrap();
+                        let first = if mode == 0 { step } else { 1 };
+                        for i in 0..part.size().value() {
+                            let index = if mode == 0 {
+                                at + i * first
+                            } else {
+                                i + at * (layout.size().value() / layout.mode(mode).size().value())
+                            };
+                            assert_eq!(by + part.eval(i), c.eval(index), "{c} at {coord:?}: {part} +{by}");
+                            assert_eq!(whole.eval(i), c.eval(index), "{c} at {coord:?}: {whole}");
+                        }
+                        if part.is_plain() { plain += 1 } else { kept += 1 }
+                    }
+                }
+            }
+        }
+    }
+    assert!(plain > 10_000 && kept > 10_000, "{plain} and {kept}");
+}
+
+#[test]
+fn inverses_behind_an_offset() {
+    for text in [
+        "Sw<2,0,2> o _3 o (_4,_4):(_4,_1)",
+        "Sw<3,3,3> o _1000 o (_8,_64):(_64,_1)",
+        "Sw<1,0,-2> o 5 o (_2,_8):(_8,_1)",
+    ] {
+        let c: ComposedLayout = text.parse().unwrap();
+        let (r, l) = (c.right_inverse().unwrap(), c.left_inverse().unwrap());
+        assert!(matches!(r, ComposedInverse::Undone { .. }), "{r}");
+        for i in 0..c.size().value() {
+            assert_eq!((l.eval(c.eval(i)), c.eval(r.eval(c.eval(i)))), (i, c.eval(i)), "{text} at {i}");
+        }
+    }
+    let c: ComposedLayout = "Sw<2,0,2> o _3 o (_4,_4):(_4,_1)".parse().unwrap();
+    assert_eq!(c.left_inverse().unwrap().to_string(), "(_4,_4):(_4,_1) o _-3 o Sw<2,0,2>");
+    // Without one the swizzle passes through, or the layout is refused.
+    let plain = ComposedLayout { offset: Int::ZERO, ..c };
+    assert_eq!(plain.right_inverse().unwrap().to_string(), "Sw<2,0,-2> o _0 o (_4,_4):(_4,_1)");
+    let odd: ComposedLayout = "Sw<2,0,2> o _0 o (_3,_8):(_8,_1)".parse().unwrap();
+    assert_eq!(odd.right_inverse(), Err(LayoutError::SwizzleTransfer));
+    // A layout that is not injective has no left inverse that nests.
+    let twice: ComposedLayout = "Sw<2,0,2> o _1 o (_3,_2):(_2,_3)".parse().unwrap();
+    assert!(matches!(twice.left_inverse(), Err(LayoutError::LeftInverseDivisibility { .. })));
+}
+
+#[test]
+fn offsets_are_recast_too() {
+    let c: ComposedLayout = "Sw<2,2,2> o _8 o (_4,_16):(_16,_1)".parse().unwrap();
+    let wider = c.upcast(4).unwrap();
+    assert_eq!(wider.to_string(), "Sw<2,0,2> o _2 o (_4,_4):(_4,_1)");
+    assert!((0..16).all(|i| 4 * wider.eval(i) == c.eval_at(&[i % 4, i / 4 * 4])));
+    assert_eq!(wider.downcast(4).unwrap(), c);
+    let between = ComposedLayout { offset: Int::Static(6), ..c };
+    assert_eq!(between.upcast(4), Err(LayoutError::OffsetDivisibility { offset: Int::Static(6), factor: 4 }));
+    let far = ComposedLayout { offset: Int::Static(i64::MAX / 2), ..c };
+    assert_eq!(far.downcast(4), Err(LayoutError::Overflow));
+    // A layout without a swizzle is recast by any factor.
+    let plain: ComposedLayout = layout!((6, 4)).into();
+    assert_eq!(plain.upcast(3).unwrap().to_string(), "(_2,_4):(_1,_2)");
+    assert_eq!(plain.upcast(0), Err(LayoutError::Count { what: "the recast factor, 1 or more,", value: 0 }));
+}
+
+#[test]
+fn tiles_and_partitions_of_a_swizzled_tile() {
+    let tile = atom(Major::K, SmemSwizzle::B64, 16).unwrap().tile_to_shape(&int_tuple!((32, 64)), None).unwrap();
+    let tiler = [Tiler::of(8), Tiler::of(16)];
+    for n in 0..16 {
+        let (i, j) = (n % 4, n / 4);
+        let coord = [Coord::At(i), Coord::At(j)];
+        let (part, by) = tile.local_tile(&Tiler::ByMode(&tiler), &Coord::ByMode(&coord)).unwrap();
+        for e in 0..128 {
+            assert_eq!(by + part.eval(e), tile.eval_at(&[8 * i + e % 8, 16 * j + e / 8]), "tile {i},{j}: {part}");
+        }
+    }
+    let threads = layout!((8, 4):(4, 1));
+    for thread in 0..32 {
+        let (part, by) = tile.local_partition(&threads, thread).unwrap();
+        for e in 0..64 {
+            let at = [thread / 4 + 8 * (e % 4), thread % 4 + 4 * (e / 4)];
+            assert_eq!(by + part.eval(e), tile.eval_at(&at), "thread {thread}: {part}");
+        }
+    }
+    for thread in [-1, 32, i64::MAX, i64::MIN] {
+        let refused = LayoutError::NoSuchThread { thread, threads: Int::Static(32), last: Int::Static(31) };
+        assert_eq!(tile.local_partition(&threads, thread), Err(refused));
+        assert_eq!(layout!((32, 64)).local_partition(&threads, thread), Err(refused));
+    }
+    // Every other index is a thread.
+    let sparse = layout!((4, 4):(2, 8));
+    assert!(layout!((8, 8)).local_partition(&sparse, 30).is_ok());
+    assert!(matches!(layout!((8, 8)).local_partition(&sparse, 3), Err(LayoutError::NoSuchThread { .. })));
+}
+
+#[test]
+fn a_layout_after_a_swizzled_one() {
+    let inner: ComposedLayout = "Sw<2,0,2> o _0 o (_4,_4):(_4,_1)".parse().unwrap();
+    let outer = layout!((4, 4):(4, 64));
+    let both = outer.compose_swizzled(&inner).unwrap();
+    assert_eq!(both.to_string(), "Sw<2,2,4> o _0 o (_4,_4):(_64,_4)");
+    assert!((0..16).all(|i| both.eval(i) == outer.eval(inner.eval(i))));
+    assert_eq!(layout!((4, 4):(3, 64)).compose_swizzled(&inner), Err(LayoutError::SwizzleTransfer));
+    let moved = inner.domain_offset(&int_tuple!((1, 2))).unwrap();
+    assert_eq!((moved.offset, moved.eval(0)), (Int::Dynamic(6), inner.eval_at(&[1, 2])));
 }

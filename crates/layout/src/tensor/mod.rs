@@ -216,7 +216,7 @@ impl<E: Engine> Tensor<E> {
     /// # Errors
     /// As [`Layout::slice`].
     pub fn slice(self, coord: &Coord<'_>) -> Result<Self, TensorError> {
-        self.part(|layout| layout.slice(coord))
+        self.map(|layout| layout.slice(coord))
     }
 
     /// The tile at a tile coordinate.

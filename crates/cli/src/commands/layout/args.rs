@@ -146,6 +146,8 @@ pub enum Operation {
     Info(One),
     /// What a coordinate with _ keeps, and its offset
     Slice(Two),
+    /// What a coordinate with _ fixes
+    Dice(Two),
     /// Fewer modes, the same function
     Coalesce {
         layout: String,
@@ -159,6 +161,13 @@ pub enum Operation {
     Filter(One),
     /// All modes at depth 1
     Flatten(One),
+    /// Regrouped as a tuple is nested, whose values do not matter
+    Unflatten {
+        layout: String,
+        profile: String,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Modes FROM..TO gathered into one
     Group {
         layout: String,
@@ -179,7 +188,7 @@ pub enum Operation {
     },
     /// The layout R with A(R(i)) = i
     RightInverse(One),
-    /// The layout L with L(A(i)) = i
+    /// The layout L with L(A(i)) = i, for a layout that reaches no offset twice
     LeftInverse(One),
     /// Split into tiles and the rest
     Divide {
@@ -263,6 +272,16 @@ pub enum Operation {
         layout: String,
         threads: String,
         thread: i64,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The layout that takes each coordinate of a shape to itself, tiled or not: which elements a tile has
+    Identity {
+        shape: String,
+        /// Divided by these tiles
+        tiler: Option<String>,
+        /// The tile at this tile coordinate
+        coordinate: Option<String>,
         #[command(flatten)]
         common: Common,
     },

@@ -55,6 +55,8 @@ impl std::fmt::Display for Answer {
         match self {
             Answer::Layout(layout) => write!(f, "{layout}"),
             Answer::Part((layout, offset)) => write!(f, "+{offset} o {layout}"),
+            Answer::Inverse(inverse) => write!(f, "{inverse}"),
+            Answer::Coordinates(layout) => write!(f, "{layout}"),
             Answer::Int(v) => write!(f, "{v}"),
             Answer::Ints(list) => list.iter().try_for_each(|v| writeln!(f, "{v}")),
             // Coordinates are values: whether a layout knows them says nothing here.
@@ -75,6 +77,8 @@ impl Answer {
         match self {
             Answer::Layout(layout) => json.composed(layout),
             Answer::Part(part) => json.part(part),
+            Answer::Inverse(inverse) => json.inverse(inverse),
+            Answer::Coordinates(layout) => json.coordinates(layout),
             Answer::Int(v) => json.raw("{\"int\":").int(*v).raw("}"),
             Answer::Ints(list) => json.raw("{\"ints\":").ints(list.iter().copied()).raw("}"),
             Answer::Tuples(list) => {

@@ -6,7 +6,9 @@ use super::tiled;
 use super::tree::Tree;
 use warpwright::layout::lower::{Width, index_function_of};
 use warpwright::layout::smem::{self, Major, SmemSwizzle};
-use warpwright::layout::{ComposedLayout, IntTuple, Layout, LayoutError, Tiler};
+use warpwright::layout::{
+    ComposedInverse, ComposedLayout, CoordinateLayout, Int, IntTuple, Layout, LayoutError, Tiler,
+};
 
 /// What an operation gives.
 pub enum Answer {
@@ -14,6 +16,10 @@ pub enum Answer {
     Layout(ComposedLayout),
     /// Part of a layout, at an offset.
     Part((Layout, i64)),
+    /// What undoes a layout.
+    Inverse(ComposedInverse),
+    /// A layout of coordinates.
+    Coordinates(CoordinateLayout),
     /// A number.
     Int(i64),
     /// Numbers, one for each thing that was asked.
@@ -46,6 +52,11 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
             (Answer::Info(Notation::of([layout], common.dynamic).composed(layout)?), common)
         }
         Operation::Slice(two) => (slice(two)?, &two.common),
+        Operation::Dice(Two { a, b, common }) => {
+            let n = Notation::of([a, b], common.dynamic);
+            let l = n.layout("dice", a)?;
+            (n.tree("a coordinate", b)?.coord(|coord| l.dice(coord))?.into(), common)
+        }
         Operation::Coalesce { layout, profile, common } => {
             let (n, l) = composed(layout, common)?;
             let l = match profile {
@@ -56,6 +67,10 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
         }
         Operation::Filter(one) => of(one, ComposedLayout::filter)?,
         Operation::Flatten(one) => of(one, |l| Ok(l.flatten()))?,
+        Operation::Unflatten { layout, profile, common } => {
+            let n = Notation::of([layout, profile], common.dynamic);
+            (Answer::Layout(n.composed(layout)?.unflatten(&n.tuple(profile)?)?), common)
+        }
         Operation::Group { layout, from, to, common } => {
             (Answer::Layout(composed(layout, common)?.1.group(*from, *to)?), common)
         }
@@ -121,10 +136,13 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
         Operation::MaxCommon { two: Two { a, b, common }, vector } => {
             let n = Notation::of([a, b], common.dynamic);
             let left = n.composed(a)?;
+            let right = n.composed(b)?;
             let answer = if *vector {
-                Answer::Int(left.max_common_vector(&n.composed(b)?)?)
+                Answer::Int(left.max_common_vector(&right)?)
+            } else if left.is_plain() {
+                right.max_common_layout(&left.layout)?.into()
             } else {
-                left.max_common_layout(&n.layout("max-common", b)?)?.into()
+                left.max_common_layout(&n.layout("max-common of two layouts", b)?)?.into()
             };
             (answer, common)
         }
@@ -134,14 +152,26 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
         Operation::Nullspace(one) => plain(one, "nullspace", Layout::nullspace)?,
         Operation::LocalTile { layout, tiler, coordinate, common } => {
             let n = Notation::of([layout, tiler], common.dynamic);
-            let l = n.layout("local-tile", layout)?;
+            let l = n.composed(layout)?;
             let (tiler, coord) = (n.tree("a tiler", tiler)?, n.tree("a coordinate", coordinate)?);
-            (Answer::Part(tiler.tiler(|tiler| coord.coord(|coord| l.local_tile(tiler, coord)))?), common)
+            (part(tiler.tiler(|tiler| coord.coord(|coord| l.local_tile(tiler, coord)))?), common)
         }
         Operation::LocalPartition { layout, threads, thread, common } => {
             let n = Notation::of([layout, threads], common.dynamic);
-            let (l, threads) = (n.layout("local-partition", layout)?, n.layout("local-partition", threads)?);
-            (Answer::Part(l.local_partition(&threads, *thread)?), common)
+            let (l, threads) = (n.composed(layout)?, n.layout("the threads of local-partition", threads)?);
+            (part(l.local_partition(&threads, *thread)?), common)
+        }
+        Operation::Identity { shape, tiler, coordinate, common } => {
+            let n = Notation::of([shape].into_iter().chain(tiler), common.dynamic);
+            let whole = CoordinateLayout::identity(n.tuple(shape)?)?;
+            let tree =
+                |text: &Option<String>| text.as_ref().map(|text| n.tree("a tiler or a coordinate", text)).transpose();
+            let l = match (tree(tiler)?, tree(coordinate)?) {
+                (None, _) => whole,
+                (Some(tiler), None) => tiler.tiler(|tiler| whole.map(|l| l.zipped_divide(tiler)))?,
+                (Some(tiler), Some(at)) => tiler.tiler(|tiler| at.coord(|coord| whole.local_tile(tiler, coord)))?,
+            };
+            (Answer::Coordinates(l), common)
         }
         Operation::SmemAtom { major, swizzle, bits, common } => {
             (Answer::Layout(smem::atom(major_of(major)?, swizzle_of(swizzle)?, *bits)?), common)
@@ -149,7 +179,7 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
         Operation::Conflicts { layout, access, bits, bytes, common } => {
             let n = Notation::of([layout, access], common.dynamic);
             let (l, access) = (n.composed(layout)?, n.layout("the access of conflicts", access)?);
-            (Answer::Int(l.wavefronts(*bits, &access, *bytes).into()), common)
+            (Answer::Int(l.wavefronts(*bits, &access, *bytes)?.into()), common)
         }
         Operation::Lower { layout, name, arguments, wide, common } => {
             (lower(&composed(layout, common)?.1, name, arguments, *wide)?, common)
@@ -187,10 +217,10 @@ fn plain<'a>(
 fn inverse(
     One { layout, common }: &One,
     plain: fn(&Layout) -> Of<Layout>,
-    swizzled: fn(&ComposedLayout) -> Of<ComposedLayout>,
+    swizzled: fn(&ComposedLayout) -> Of<ComposedInverse>,
 ) -> anyhow::Result<(Answer, &Common)> {
     let l = composed(layout, common)?.1;
-    Ok((if l.is_plain() { plain(&l.layout)?.into() } else { Answer::Layout(swizzled(&l)?) }, common))
+    Ok((if l.is_plain() { plain(&l.layout)?.into() } else { Answer::Inverse(swizzled(&l)?) }, common))
 }
 
 fn by_tiler(
@@ -228,10 +258,15 @@ fn eval(layout: &String, coordinates: &[String], common: &Common) -> anyhow::Res
 fn slice(Two { a, b, common }: &Two) -> anyhow::Result<Answer> {
     let (n, l) = composed(a, common)?;
     let coord = n.tree("a coordinate", b)?;
-    if l.is_plain() {
-        return Ok(Answer::Part(coord.coord(|coord| l.layout.slice(coord))?));
+    Ok(part(coord.coord(|coord| l.slice_and_offset(coord))?))
+}
+
+/// Part of a layout; where a swizzle is left, with the offset in front of it.
+fn part((part, offset): (ComposedLayout, i64)) -> Answer {
+    if part.is_plain() {
+        return Answer::Part((part.layout, offset));
     }
-    Ok(Answer::Layout(coord.coord(|coord| l.slice(coord))?))
+    Answer::Layout(ComposedLayout { offset: part.offset.add(Int::Static(offset)), ..part })
 }
 
 fn compose(Two { a, b, common }: &Two) -> anyhow::Result<Answer> {

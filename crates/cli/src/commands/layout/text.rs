@@ -10,14 +10,16 @@ use warpwright::layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError};
 #[non_exhaustive]
 pub enum TextError {
     /// Not the notation; the caret shows where.
-    #[error("not {what}, at column {}: expected {expected}\n  {text}\n  {:>column$}", at + 1, "^", column = at + 1)]
+    #[error("not {what}, at column {column}: expected {expected}\n  {text}\n  {:>place$}", "^")]
     Syntax {
         /// What was wanted.
         what: &'static str,
-        /// The text.
+        /// The text, or what of it is around the mistake.
         text: String,
-        /// Where, in characters.
-        at: usize,
+        /// Where, in characters from 1 on.
+        column: usize,
+        /// The same in what is shown.
+        place: usize,
         /// What should be there.
         expected: &'static str,
     },
@@ -46,7 +48,7 @@ pub enum TextError {
         needed: &'static str,
     },
     /// A word that is none of a list.
-    #[error("`{given}` is not {what}: use one of {choices}")]
+    #[error("`{}` is not {what}: use one of {choices}", excerpt(given, 0).0)]
     Word {
         /// What was typed.
         given: String,
@@ -57,14 +59,29 @@ pub enum TextError {
     },
 }
 
+/// Characters of what was typed that a message repeats.
+const REPEATED: usize = 72;
+
+/// The text around character `at`, and where that is in it; a message is not longer than it helps.
+fn excerpt(text: &str, at: usize) -> (String, usize) {
+    let count = text.chars().count();
+    if count <= REPEATED {
+        return (text.to_owned(), at);
+    }
+    let first = at.saturating_sub(REPEATED / 2).min(count - REPEATED);
+    let shown: String = text.chars().skip(first).take(REPEATED).collect();
+    let (before, behind) = (if first > 0 { "…" } else { "" }, if first + REPEATED < count { "…" } else { "" });
+    (format!("{before}{shown}{behind}"), at - first + before.chars().count())
+}
+
 fn refused(what: &'static str, text: &str, error: LayoutError) -> TextError {
-    let text = text.to_owned();
     match error {
         LayoutError::Parse { at, expected } => {
-            let at = text.get(..at).map_or(at, |before| before.chars().count());
-            TextError::Syntax { what, text, at, expected }
+            let column = text.get(..at).map_or(at, |before| before.chars().count());
+            let (text, place) = excerpt(text, column.min(text.chars().count()));
+            TextError::Syntax { what, text, column: column + 1, place: place + 1, expected }
         }
-        error => TextError::Refused { what, text, error },
+        error => TextError::Refused { what, text: excerpt(text, 0).0, error },
     }
 }
 
@@ -95,7 +112,11 @@ impl Notation {
     /// A layout without swizzle, for `operation`.
     pub fn layout(self, operation: &'static str, text: &str) -> Result<Layout, TextError> {
         let layout = self.composed(text)?;
-        if layout.is_plain() { Ok(layout.layout) } else { Err(TextError::Plain { operation, text: text.to_owned() }) }
+        if layout.is_plain() {
+            Ok(layout.layout)
+        } else {
+            Err(TextError::Plain { operation, text: excerpt(text, 0).0 })
+        }
     }
 
     /// Integers in parentheses.
@@ -233,6 +254,22 @@ mod tests {
         let broken = text(notation().composed("(8,4):(4,1").unwrap_err());
         assert_eq!(broken, "not a layout, at column 11: expected `,` or `)`\n  (8,4):(4,1\n            ^");
         assert!(notation().tree("a tiler", &"(".repeat(1000)).is_err());
+        // Of long text, what is around the mistake.
+        let long = format!("({}x{})", "1,".repeat(100), ",1".repeat(100));
+        let broken = text(notation().tree("a tiler", &long).unwrap_err());
+        let lines: Vec<&str> = broken.lines().collect();
+        assert_eq!(lines[0], "not a tiler, at column 202: expected an integer, `_` or `(`");
+        assert_eq!(lines[1].chars().nth(lines[2].chars().count() - 1), Some('x'), "{broken}");
+        assert!(lines[1].chars().count() < 80 && lines[1].starts_with("  …") && lines[1].ends_with('…'), "{broken}");
+        for huge in [
+            "(".repeat(100_000),
+            format!("({}1)", "1,".repeat(50_000)),
+            format!("{}:1", "9".repeat(99_999)),
+            "é".repeat(9999),
+        ] {
+            let said = text(notation().composed(&huge).unwrap_err());
+            assert!(said.len() < 400, "{}", said.len());
+        }
         assert!(notation().tree("a tiler", "(4,2):(1,").is_err());
         assert!(matches!(notation().composed("(8,4):(4,(1,2))"), Err(TextError::Refused { .. })));
     }

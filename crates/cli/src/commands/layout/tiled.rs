@@ -95,14 +95,6 @@ pub fn partition(
     let notation = tiled.notation([matrix], common);
     let matrix = notation.layout("partition", matrix)?;
     let kind = tiled.kind(notation)?;
-    let threads = match &kind {
-        Kind::Copy(copy, _) => copy.threads(),
-        Kind::Mma(mma) => mma.threads(),
-    };
-    if !(0..threads).contains(&thread) {
-        let choices = "the threads from 0 up to the number that the copy or MMA has, exclusive";
-        return Err(TextError::Word { given: thread.to_string(), what: "one of its threads", choices }.into());
-    }
     let (part, offset) = match kind {
         Kind::Copy(copy, side) => copy.partition(side, &matrix, thread)?,
         Kind::Mma(mma) => mma.partition(tiled.operand()?, &matrix, thread)?,

@@ -3,7 +3,7 @@
 use super::super::json::{Json, Nesting, TABLE};
 use super::super::tree::Tree;
 use super::read::{BatchError, Input, shortened};
-use warpwright::layout::{ComposedLayout, IntTuple, Layout, LayoutError, Swizzle, Tiler, crd2idx, idx2crd};
+use warpwright::layout::{ComposedInverse, ComposedLayout, Layout, LayoutError, Swizzle, Tiler, digits, index_of};
 
 type Done = Result<(), BatchError>;
 type Answer = fn(Input<'_>, &mut Json) -> Done;
@@ -111,25 +111,20 @@ fn eval(v: Input<'_>, json: &mut Json) -> Done {
         json.ints([i, l.eval(i)]);
     });
     let shape = l.shape();
+    let (leaves, rank) = (shape.leaves(), l.rank());
     let (each, hier) = (shape.product_each(), Nesting::of(&shape));
-    let points = points
-        .into_iter()
-        .map(|i| {
-            let natural = l.idx2crd(i);
-            Ok((i, natural, l.crd2idx(&natural)?, crd2idx(&natural, &shape)?))
-        })
-        .collect::<Result<Vec<_>, LayoutError>>()?;
-    json.raw(",\"points\":").each(points, |json, (i, natural, offset, back)| {
-        json.raw("{\"i\":").int(i).raw(",\"hier\":").nested(&hier, &natural);
+    // One integer a leaf is as good a coordinate as the nested one, and needs no tuple a point.
+    let (flat, back) = (l.flatten(), index_of(&shape)?);
+    json.raw(",\"points\":").each(points, |json, i| {
+        let natural = digits(i, &shape);
+        json.raw("{\"i\":").int(i).raw(",\"hier\":").nested(&hier, &natural[..leaves]);
         if shape.is_tuple() {
-            let by_mode = idx2crd(i, &each);
-            let (values, rank) =
-                (std::array::from_fn::<i64, { IntTuple::MAX_LEAVES }, _>(|m| by_mode.get(m).value()), l.rank());
-            json.raw(",\"rank_coord\":").ints(values[..rank].iter().copied());
-            json.raw(",\"off_rank_coord\":").int(l.eval_at(&values[..rank]));
+            let by_mode = digits(i, &each);
+            json.raw(",\"rank_coord\":").ints(by_mode[..rank].iter().copied());
+            json.raw(",\"off_rank_coord\":").int(l.eval_at(&by_mode[..rank]));
         }
-        json.raw(",\"off_hier\":").int(offset).raw(",\"off_1d\":").int(l.eval(i));
-        json.raw(",\"back\":").int(back).raw("}");
+        json.raw(",\"off_hier\":").int(flat.eval_at(&natural[..leaves])).raw(",\"off_1d\":").int(l.eval(i));
+        json.raw(",\"back\":").int(back.eval_at(&natural[..leaves])).raw("}");
     });
     json.raw("}");
     Ok(())
@@ -143,9 +138,10 @@ fn idx2crd_stride(v: Input<'_>, json: &mut Json) -> Done {
         points.extend([size, size.saturating_add(1)]);
         points
     });
-    let nesting = Nesting::of(&l.shape());
+    let (nesting, leaves) = (Nesting::of(&l.shape()), l.shape().leaves());
     json.raw("{\"points\":").each(points, |json, i| {
-        json.raw("{\"idx\":").int(i).raw(",\"crd\":").nested(&nesting, &l.coord_of(i)).raw("}");
+        let coordinate = l.digits_of(i);
+        json.raw("{\"idx\":").int(i).raw(",\"crd\":").nested(&nesting, &coordinate[..leaves]).raw("}");
     });
     json.raw("}");
     Ok(())
@@ -209,6 +205,19 @@ fn composed_ops(v: Input<'_>, json: &mut Json) -> Done {
         let tree = if v.has("b") { Tree::Layout(Box::new(v.layout("b")?)) } else { v.tree("tiler")? };
         Ok::<_, BatchError>(tree.tiler(|tiler| f(&c, tiler))?)
     };
+    let inverse = match v.word("op")? {
+        "right_inverse" => Some(c.right_inverse()?),
+        "left_inverse" => Some(c.left_inverse()?),
+        _ => None,
+    };
+    match inverse {
+        Some(undone @ ComposedInverse::Undone { .. }) => {
+            json.inverse(&undone);
+            return Ok(());
+        }
+        Some(ComposedInverse::Composed(inverse)) => return written(&c, &inverse, json),
+        None => {}
+    }
     let result = match v.word("op")? {
         "composition" => c.compose(&v.layout("b")?)?,
         "composition_by_mode" => tiled(ComposedLayout::compose_by)?,
@@ -230,8 +239,6 @@ fn composed_ops(v: Input<'_>, json: &mut Json) -> Done {
         "flat_product" => tiled(ComposedLayout::flat_product)?,
         "blocked_product" => c.blocked_product(&v.layout("b")?)?,
         "raked_product" => c.raked_product(&v.layout("b")?)?,
-        "right_inverse" => c.right_inverse()?,
-        "left_inverse" => c.left_inverse()?,
         "slice" => v.tree("coord")?.coord(|coord| c.slice(coord))?,
         op => {
             return Err(BatchError::Field {
@@ -241,11 +248,15 @@ fn composed_ops(v: Input<'_>, json: &mut Json) -> Done {
             });
         }
     };
+    written(&c, &result, json)
+}
+
+fn written(c: &ComposedLayout, result: &ComposedLayout, json: &mut Json) -> Done {
     // A swizzle that an operation reduces to nothing is still written; one that was nothing is not.
     if c.is_plain() {
-        json.composed(&result)
+        json.composed(result)
     } else {
-        json.swizzled(&result)
+        json.swizzled(result)
     };
     Ok(())
 }

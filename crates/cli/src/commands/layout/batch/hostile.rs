@@ -269,5 +269,5 @@ fn neither_deep_nor_long_input_is_a_danger() {
     // Bytes that are no text.
     let mut output = Vec::new();
     assert!(!super::run(&b"{\"family\":\"\xFF\xFE\"}\r\n\n\x00\n"[..], &mut output).unwrap());
-    assert_eq!(String::from_utf8(output).unwrap().lines().count(), 2);
+    assert_eq!(String::from_utf8(output).unwrap().lines().count(), 3);
 }

@@ -1,6 +1,7 @@
 //! Batch mode: a request a line, an answer a line.
 //!
-//! A request is `{"family": "cute_composition", "in": {…}}` with the families and inputs of the oracle; the answer is
+//! Every line has an answer, an empty one too, so that answers and lines can be told together by their numbers. A request is
+//! `{"family": "cute_composition", "in": {…}}` with the families and inputs of the oracle; the answer is
 //! `{"ok": …}` in the form of the oracle's `out`, or `{"error": "…"}`. Where the oracle chose points or threads at random,
 //! `in` may name them (`points`, `beyond`, `threads`); without that, all are given, as long as they are not too many to list.
 
@@ -31,7 +32,8 @@ struct Request {
 /// # Errors
 /// Those of reading and writing. A reader that has seen enough is none.
 pub fn run(mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> {
-    let (mut well_formed, mut rest) = (true, Vec::new());
+    // Answers are many times as long as requests: their buffers are kept.
+    let (mut well_formed, mut rest, mut buffers) = (true, Vec::new(), Vec::<Chunk>::new());
     loop {
         // Whatever has arrived is answered before more is waited for, so that two programs can talk line by line.
         let arrived = match input.fill_buf() {
@@ -45,14 +47,25 @@ pub fn run(mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> 
         rest.extend_from_slice(arrived);
         input.consume(count);
         let whole = if last { rest.len() } else { end };
-        let lines: Vec<&[u8]> = rest[..whole].split(|c| *c == b'\n').filter(|l| !l.trim_ascii().is_empty()).collect();
-        let answers: Vec<(Vec<u8>, bool)> = lines.par_chunks(64).map(answers).collect();
-        for (text, formed) in answers {
-            well_formed &= formed;
-            match output.write_all(&text) {
+        let lines: Vec<&[u8]> = rest[..whole].split(|c| *c == b'\n').collect();
+        // Behind the last end of a line there is none.
+        let lines = match lines.split_last() {
+            Some(([], lines)) => lines,
+            _ => &lines[..],
+        };
+        let chunks = lines.len().div_ceil(LINES);
+        if buffers.len() < chunks {
+            buffers.resize_with(chunks, Chunk::default);
+        }
+        lines.par_chunks(LINES).zip(&mut buffers).for_each(|(lines, chunk)| chunk.answer(lines));
+        for chunk in &mut buffers[..chunks] {
+            well_formed &= chunk.formed;
+            match output.write_all(&chunk.json.0) {
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(well_formed),
                 done => done?,
             }
+            chunk.json.0.clear();
+            chunk.json.0.shrink_to(KEPT);
         }
         match output.flush() {
             Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(well_formed),
@@ -65,28 +78,48 @@ pub fn run(mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> 
     }
 }
 
-fn answers(lines: &[&[u8]]) -> (Vec<u8>, bool) {
-    let (mut json, mut formed) = (Json::default(), true);
-    for line in lines {
-        formed &= answer(line, &mut json);
-        json.raw("\n");
+/// Lines that one thread answers at a time.
+const LINES: usize = 32;
+/// Bytes of a buffer that are kept for the next answers.
+const KEPT: usize = 4 << 20;
+
+/// The answers to some lines.
+#[derive(Default)]
+struct Chunk {
+    json: Json,
+    formed: bool,
+}
+
+impl Chunk {
+    fn answer(&mut self, lines: &[&[u8]]) {
+        self.formed = true;
+        for line in lines {
+            self.formed &= answer(line, &mut self.json);
+            self.json.raw("\n");
+        }
     }
-    (json.0, formed)
 }
 
 /// Writes the answer to one request; whether it was one.
 fn answer(line: &[u8], json: &mut Json) -> bool {
     let start = json.0.len();
     json.raw("{\"ok\":");
-    let done = serde_json::from_slice(line)
-        .map_err(|e| BatchError::Json(e.to_string()))
-        .and_then(|Request { family, input }| ok(&family, &input, json));
+    let done = request(line).and_then(|Request { family, input }| ok(&family, &input, json));
     if let Err(error) = &done {
         json.0.truncate(start);
         json.raw("{\"error\":").string(&error.to_string());
     }
     json.raw("}");
     !done.is_err_and(|error| error.is_malformed())
+}
+
+fn request(line: &[u8]) -> Result<Request, BatchError> {
+    match line.trim_ascii_start().first() {
+        // A list would do for serde.
+        Some(b'{') => serde_json::from_slice(line).map_err(|e| BatchError::Json(e.to_string())),
+        Some(_) => Err(BatchError::Json("it does not start with {".to_owned())),
+        None => Err(BatchError::Json("the line is empty".to_owned())),
+    }
 }
 
 /// Writes the result of a family.
@@ -108,9 +141,32 @@ mod tests {
     #[test]
     fn one_answer_a_line() {
         let composition = r#"{"family":"cute_composition","in":{"a":{"shape":[6,2],"stride":[8,2]},"b":{"shape":[4,3],"stride":[3,1]}}}"#;
-        let (text, formed) = ask(&format!("{composition}\n\n{composition}"));
+        let (text, formed) = ask(&format!("{composition}\r\n{composition}"));
         let expected = r#"{"ok":{"shape":[[2,2],3],"stride":[[24,2],8],"size":12,"cosize":43,"table":[0,24,2,26,8,32,10,34,16,40,18,42]}}"#;
         assert_eq!((text.as_str(), formed), (format!("{expected}\n{expected}\n").as_str(), true));
+    }
+
+    #[test]
+    fn lines_and_answers_have_the_same_numbers() {
+        let good = r#"{"family":"cute_filter","in":{"layout":{"shape":4,"stride":1}}}"#;
+        for (lines, ok) in [
+            (format!("{good}\n\n  \n{good}\n"), &[true, false, false, true][..]),
+            (format!("\n{good}"), &[false, true]),
+            (format!("{good}\n"), &[true]),
+            (String::new(), &[]),
+            ("\n".to_owned(), &[false]),
+        ] {
+            let answers: Vec<bool> = ask(&lines).0.lines().map(|line| line.starts_with("{\"ok\"")).collect();
+            assert_eq!(answers, ok, "{lines:?}");
+        }
+        // Whatever a read ends with.
+        let many = format!("{good}\n\n").repeat(3000);
+        let mut output = Vec::new();
+        let input = std::io::BufReader::with_capacity(777, many.as_bytes());
+        assert!(!run(input, &mut output).unwrap());
+        let text = String::from_utf8(output).unwrap();
+        assert_eq!(text.lines().count(), 6000);
+        assert!(text.lines().enumerate().all(|(i, line)| line.starts_with("{\"ok\"") == (i % 2 == 0)));
     }
 
     #[test]
@@ -122,6 +178,8 @@ mod tests {
         for (line, words) in [
             ("nonsense", "not a JSON object"),
             ("[]", "not a JSON object"),
+            (r#"["cute_swizzle",{"bits":1,"base":0,"shift":2}]"#, "it does not start with {"),
+            ("\n", "the line is empty"),
             (r#"{"family":"cute_nothing","in":{}}"#, "`cute_nothing` is not a family"),
             (r#"{"family":"cute_coalesce","in":{}}"#, "`in.layout` is missing, but must be a layout"),
             (r#"{"family":"cute_coalesce","in":{"layout":{"shape":[2,"x"],"stride":[1,2]}}}"#, "must be an integer"),

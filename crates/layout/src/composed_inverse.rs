@@ -1,0 +1,93 @@
+//! Inverses of composed layouts.
+
+use core::fmt;
+
+use crate::{ComposedLayout, Int, Layout, LayoutError, Swizzle, tri};
+
+/// The inverse of a [`ComposedLayout`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ComposedInverse {
+    /// Without an offset: the inverse layout behind a swizzle that acts on coordinates as the other acts on offsets.
+    Composed(ComposedLayout),
+    /// With an offset: `layout ∘ offset ∘ swizzle`, each part undone in turn.
+    Undone {
+        /// Applied last: the inverse of the layout.
+        layout: Layout,
+        /// Added to the swizzled offset: the other's with the sign turned.
+        offset: Int,
+        /// Applied first: the swizzle is its own inverse.
+        swizzle: Swizzle,
+    },
+}
+
+impl ComposedInverse {
+    /// The coordinate of `offset`.
+    pub const fn eval(&self, offset: i64) -> i64 {
+        match self {
+            Self::Composed(c) => c.eval(offset),
+            Self::Undone { layout, offset: back, swizzle } => {
+                layout.eval(swizzle.apply(offset).wrapping_add(back.value()))
+            }
+        }
+    }
+
+    /// The layout that is applied last, or that is all.
+    pub const fn layout(&self) -> &Layout {
+        match self {
+            Self::Composed(ComposedLayout { layout, .. }) | Self::Undone { layout, .. } => layout,
+        }
+    }
+}
+
+impl ComposedLayout {
+    /// The inverse `r` with `self(r(x)) = x` for each offset `x` of the contiguous part of the layout.
+    ///
+    /// ```
+    /// use warpwright_layout::ComposedLayout;
+    /// let c: ComposedLayout = "Sw<2,0,2> o _3 o (_4,_4):(_4,_1)".parse()?;
+    /// assert_eq!(c.right_inverse()?.to_string(), "(_4,_4):(_4,_1) o _-3 o Sw<2,0,2>");
+    /// # Ok::<(), warpwright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LayoutError::SwizzleTransfer`] when there is no offset and the inverse does not map the swizzle's bit fields onto
+    /// bit fields.
+    pub const fn right_inverse(&self) -> Result<ComposedInverse, LayoutError> {
+        self.inverse(tri!(self.layout.right_inverse()))
+    }
+
+    /// The inverse `l` with `l(self(i)) = i` for an injective layout.
+    ///
+    /// # Errors
+    /// As [`right_inverse`](Self::right_inverse) and [`Layout::left_inverse`].
+    pub const fn left_inverse(&self) -> Result<ComposedInverse, LayoutError> {
+        self.inverse(tri!(self.layout.left_inverse()))
+    }
+
+    const fn inverse(&self, layout: Layout) -> Result<ComposedInverse, LayoutError> {
+        let offset = match self.offset {
+            Int::Static(0) => {
+                let swizzle = tri!(self.swizzle.through(&layout));
+                return Ok(ComposedInverse::Composed(Self::new(swizzle, layout)));
+            }
+            Int::Static(offset) => Int::Static(offset.wrapping_neg()),
+            Int::Dynamic(offset) => Int::Dynamic(offset.wrapping_neg()),
+        };
+        Ok(ComposedInverse::Undone { layout, offset, swizzle: self.swizzle })
+    }
+}
+
+impl fmt::Display for ComposedInverse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Composed(c) => fmt::Display::fmt(c, f),
+            Self::Undone { layout, offset, swizzle } => write!(f, "{layout} o {offset} o {swizzle}"),
+        }
+    }
+}
+
+impl fmt::Debug for ComposedInverse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
