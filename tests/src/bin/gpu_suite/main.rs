@@ -18,6 +18,7 @@ mod compile;
 mod faults;
 mod fuzz;
 mod graph;
+mod host_time;
 mod layouts;
 mod micro;
 mod proven;
@@ -82,7 +83,7 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 11] = [
+    let parts: [(&str, Run<'_>); 12] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         ("warp-specialised", Box::new(|_| roles::run(&device, options.small))),
         ("split kernels", Box::new(|_| splits::run(&device, options.small))),
         ("threads", Box::new(|_| threads::run(&device, options.small))),
+        ("host time", Box::new(|_| host_time::run(&device, options.small))),
         ("compile times", Box::new(|_| compile::run(&device, options.small))),
     ];
     let mut right = true;

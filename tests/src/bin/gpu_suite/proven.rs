@@ -20,6 +20,7 @@ impl Proven {
 
     /// Writes `proven.json` and says how many kernels it lists.
     pub fn write(&self, folder: &Path, device: &Device) -> Result<usize, String> {
+        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let kernels: Vec<_> =
             self.0.iter().map(|(hash, name)| serde_json::json!({ "source": hash, "name": name })).collect();
         let since = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_secs());

@@ -1,0 +1,179 @@
+//! What a call costs the host: `run` of a prepared plan beside the driver's own launch of an empty kernel with the same grid,
+//! attributes and bytes of parameters, in turn, with new addresses in every call.
+
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::time::Instant;
+
+use warpwright::arch::Target;
+use warpwright::prelude::*;
+use warpwright::runtime::{cache::Cache, nvrtc};
+use warpwright::spec::KernelPlan;
+use warpwright::{CallArgs, ScheduleId};
+
+use crate::Part;
+
+/// Calls between two waits: fewer than a stream takes before it makes the caller wait.
+const BURST: usize = 64;
+const ROUNDS: usize = 400;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+struct Config {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    stream: *mut c_void,
+    attributes: *mut c_void,
+    count: c_uint,
+}
+
+type LoadData = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> c_int;
+type GetFunction = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int;
+type SetAttribute = unsafe extern "C" fn(*mut c_void, c_int, c_int) -> c_int;
+type CreateStream = unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int;
+type Synchronize = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Launch = unsafe extern "C" fn(*const Config, *mut c_void, *mut *mut c_void, *mut *mut c_void) -> c_int;
+
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+const MAX_DYNAMIC_SHARED: c_int = 8;
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: c_uint = 1;
+
+pub fn run(device: &Device, small: bool) -> Part {
+    times(device, if small { 4 } else { ROUNDS }).map_err(|e| e.to_string())
+}
+
+fn ok(call: &str, code: c_int) -> Result<()> {
+    if code == 0 { Ok(()) } else { Err(format!("{call} answers {code}").into()) }
+}
+
+fn times(device: &Device, rounds: usize) -> Result<String> {
+    let stream = device.new_stream()?;
+    let (m, n, k) = (256, 256, 64);
+    let operand = |rows, columns| Tensor::<bf16>::from_fn(rows, columns, |i, j| bf16::from_f32(((i + j) % 5) as f32));
+    let mut sets = Vec::new();
+    for _ in 0..4 {
+        let (a, b) = (operand(m, k)?.to_device(&stream)?, operand(n, k)?.to_device(&stream)?);
+        sets.push((a, b, Tensor::<bf16>::zeros_on(&stream, Strided::dense(m, n, Order::RowMajor))?));
+    }
+    let desc = GemmDesc { schedule: ScheduleId::COOPERATIVE, ..GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32) };
+    let gemm = AnyGemm::new(&desc, device)?;
+    let mut call = |i: usize| -> Result<()> {
+        let (a, b, d) = &mut sets[i % 4];
+        let b = b.view().transposed();
+        gemm.run_raw(&stream, a.view().raw(), b.raw(), d.view_mut()?.into_raw(), CallArgs::default())?;
+        Ok(())
+    };
+    call(0)?;
+    stream.synchronize()?;
+    let (plan, _) = gemm.compiled().into_iter().next().ok_or("nothing was compiled")?;
+    let blocks = m.div_ceil(plan.tile.m) * n.div_ceil(plan.tile.n);
+    let empty = Empty::new(&plan, blocks)?;
+    empty.launch()?;
+    empty.synchronize()?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        let started = Instant::now();
+        for i in 0..BURST {
+            call(round + i)?;
+        }
+        ours.push(started.elapsed().as_secs_f64() * 1e6 / BURST as f64);
+        stream.synchronize()?;
+        let started = Instant::now();
+        for _ in 0..BURST {
+            empty.launch()?;
+        }
+        theirs.push(started.elapsed().as_secs_f64() * 1e6 / BURST as f64);
+        empty.synchronize()?;
+    }
+    let median = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    let (ours, theirs) = (median(&mut ours), median(&mut theirs));
+    let bytes = empty.bytes;
+    Ok(format!(
+        "run {ours:.2} us, an empty kernel with {bytes} bytes of parameters {theirs:.2} us: {:.2}",
+        ours / theirs
+    ))
+}
+
+/// A kernel that does nothing, launched through the driver alone.
+struct Empty {
+    library: libloading::Library,
+    function: *mut c_void,
+    stream: *mut c_void,
+    grid: usize,
+    block: usize,
+    shared: usize,
+    bytes: usize,
+    parameters: Vec<u8>,
+}
+
+impl Empty {
+    fn new(plan: &KernelPlan, grid: usize) -> Result<Empty> {
+        let program = warpwright::kernels::lower::program(plan)?;
+        let template = program.launches.first().ok_or("no launch")?;
+        let bytes = template.params_bytes;
+        let source = format!(
+            "struct alignas(64) P {{ unsigned char x[{bytes}]; }};\nextern \"C\" __global__ void empty(const __grid_constant__ P p) {{}}\n"
+        );
+        let cubin = nvrtc::cubin(Cache::global(), &source, "empty", Target::of_tag(ArchId::SM90), &[])?.cubin;
+        // SAFETY: the driver's initialisers have no preconditions; it is loaded already.
+        let library = unsafe { libloading::Library::new("libcuda.so.1") }?;
+        let (mut module, mut function, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let name = CString::new("empty")?;
+        // SAFETY: these are the driver's functions with their types; the runtime's context is this thread's since the call
+        // before, the image is a whole cubin, and every handle is written to.
+        unsafe {
+            ok(
+                "cuModuleLoadData",
+                library.get::<LoadData>(b"cuModuleLoadData\0")?(&mut module, cubin.as_ptr().cast()),
+            )?;
+            let get = library.get::<GetFunction>(b"cuModuleGetFunction\0")?;
+            ok("cuModuleGetFunction", get(&mut function, module, name.as_ptr()))?;
+            let set = library.get::<SetAttribute>(b"cuFuncSetAttribute\0")?;
+            ok("cuFuncSetAttribute", set(function, MAX_DYNAMIC_SHARED, template.shared_bytes as c_int))?;
+            ok("cuStreamCreate", library.get::<CreateStream>(b"cuStreamCreate\0")?(&mut stream, NON_BLOCKING))?;
+        }
+        Ok(Empty {
+            library,
+            function,
+            stream,
+            grid,
+            block: template.block[0] as usize,
+            shared: template.shared_bytes as usize,
+            bytes,
+            parameters: vec![0; bytes],
+        })
+    }
+
+    fn launch(&self) -> Result<()> {
+        let config = Config {
+            grid: [self.grid as c_uint, 1, 1],
+            block: [self.block as c_uint, 1, 1],
+            shared: self.shared as c_uint,
+            stream: self.stream,
+            attributes: std::ptr::null_mut(),
+            count: 0,
+        };
+        let mut parameters = [self.parameters.as_ptr().cast_mut().cast::<c_void>()];
+        // SAFETY: function and stream are valid, and the one parameter has the kernel's size.
+        let code = unsafe {
+            self.library.get::<Launch>(b"cuLaunchKernelEx\0")?(
+                &config,
+                self.function,
+                parameters.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        ok("cuLaunchKernelEx", code)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        // SAFETY: the stream is valid.
+        ok("cuStreamSynchronize", unsafe { self.library.get::<Synchronize>(b"cuStreamSynchronize\0")?(self.stream) })
+    }
+}
