@@ -2,6 +2,7 @@
 
 use crate::process::{command, root, run as run_command};
 use anyhow::{Context, Result};
+use std::path::PathBuf;
 
 /// Release binaries of the bundle: package and binary.
 const BINARIES: &[(&str, &str)] = &[("warpwright-tests", "gpu-suite"), ("warpwright-cli", "warpwright")];
@@ -73,7 +74,7 @@ pub fn run() -> Result<()> {
     for (package, binary) in BINARIES {
         run_command(command("cargo", &format!("build --release --package {package} --bin {binary}")))?;
         let to = bundle.join(binary);
-        std::fs::copy(root().join("target/release").join(binary), &to).with_context(|| format!("copy {binary}"))?;
+        std::fs::copy(built().join(binary), &to).with_context(|| format!("copy {binary}"))?;
         run_command(command("strip", &to.to_string_lossy()))?;
     }
     for entry in std::fs::read_dir(root().join("tests/cases")).context("tests/cases")? {
@@ -104,4 +105,9 @@ mod tests {
         drop(stdin);
         assert!(checking.wait().expect("bash ends").success());
     }
+}
+
+/// Where release binaries are built: cargo's own variable, or the workspace's folder.
+fn built() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from).join("release")
 }

@@ -3,7 +3,7 @@
 //! `gpu-suite micro [--out FOLDER] [--emulate | --ptx]`
 //! `gpu-suite auto [--out FOLDER] [--type TYPE] [--suite fitting|judging] [--rounds N] [--seconds N] [--ordinal N]`
 //! `gpu-suite auto --replay FILE [--misses]`
-//! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--bench ROUNDS]`
+//! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--part NAME] [--bench ROUNDS]`
 //!
 //! It runs the case table, random problems, lowered index functions, planted faults, refusals, graph replay and many threads
 //! on one kernel, prints a table and writes `proven.json`: the hash of each generated source that passed. `--small` runs few
@@ -42,6 +42,8 @@ struct Options {
     seed: u64,
     small: bool,
     bench: usize,
+    /// The only parts to run, if any are named.
+    parts: Vec<String>,
 }
 
 /// What became of one part of the suite: a line for the table, or what fell short.
@@ -98,7 +100,8 @@ fn main() -> ExitCode {
         ("compile times", Box::new(|_| compile::run(&device, options.small))),
     ];
     let mut right = true;
-    for (name, part) in parts {
+    let named = |name: &str| options.parts.is_empty() || options.parts.iter().any(|part| part == name);
+    for (name, part) in parts.into_iter().filter(|(name, _)| named(name)) {
         let started = std::time::Instant::now();
         let (mark, text) = match part(&mut proven) {
             Ok(text) => ("ok  ", text),
@@ -128,6 +131,7 @@ fn options() -> Result<Options, String> {
         seed: std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_nanos() as u64),
         small: false,
         bench: 0,
+        parts: Vec::new(),
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
@@ -140,6 +144,7 @@ fn options() -> Result<Options, String> {
             "--fuzz" => options.fuzz = number(value()?)? as usize,
             "--seed" => options.seed = number(value()?)?,
             "--bench" => options.bench = number(value()?)? as usize,
+            "--part" => options.parts.push(value()?),
             "--small" => options.small = true,
             _ => return Err(format!("no such option: {name}")),
         }
