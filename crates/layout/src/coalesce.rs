@@ -32,26 +32,36 @@ impl Layout {
     /// [`LayoutError::TooManyModes`] when the profile has more modes than the layout.
     pub const fn coalesce_by(&self, profile: &IntTuple) -> Result<Self, LayoutError> {
         let mut b = Builder::new();
-        tri!(self.coalesce_at(Cursor::START, profile, Cursor::START, &mut b));
+        tri!(self.merge_at(Cursor::START, profile, Cursor::START, true, &mut b));
         b.finish()
     }
 
-    const fn coalesce_at(&self, at: Cursor, profile: &IntTuple, p: Cursor, b: &mut Builder) -> Result<(), LayoutError> {
+    /// Writes the modes, each merged at the terminals of `profile`, with its modes of stride 0 or without.
+    const fn merge_at(
+        &self,
+        at: Cursor,
+        profile: &IntTuple,
+        p: Cursor,
+        zeros: bool,
+        b: &mut Builder,
+    ) -> Result<(), LayoutError> {
         if !profile.is_tuple_at(p) {
-            let merged = tri!(self.coalesce_leaves(at.leaf, self.shape.skip(at).leaf, false));
+            let (from, to) = (at.leaf, self.shape.skip(at).leaf);
+            let merged = tri!(if zeros { self.coalesce_leaves(from, to, false) } else { self.filter_leaves(from, to) });
             b.subtree(&merged, Cursor::START);
             return Ok(());
         }
         let (rank, given) = (self.shape.rank_at(at), profile.rank_at(p));
         if given > rank {
-            return Err(LayoutError::TooManyModes { operation: "coalesce", given, rank });
+            let operation = if zeros { "coalesce" } else { "filter" };
+            return Err(LayoutError::TooManyModes { operation, given, rank });
         }
         b.open();
         let mut i = 0;
         while i < rank {
             let child = self.shape.child_at(at, i);
             if i < given {
-                tri!(self.coalesce_at(child, profile, profile.child_at(p, i), b));
+                tri!(self.merge_at(child, profile, profile.child_at(p, i), zeros, b));
             } else {
                 b.subtree(self, child);
             }
@@ -79,8 +89,22 @@ impl Layout {
     /// # Errors
     /// As [`coalesce`](Self::coalesce).
     pub const fn filter(&self) -> Result<Self, LayoutError> {
-        let (mut flat, mut i) = (Flat::new(), 0);
-        while i < self.shape.leaves() {
+        self.filter_leaves(0, self.shape.leaves())
+    }
+
+    /// Filters at the integers of `profile`, as [`coalesce_by`](Self::coalesce_by) coalesces.
+    ///
+    /// # Errors
+    /// As [`coalesce_by`](Self::coalesce_by).
+    pub const fn filter_by(&self, profile: &IntTuple) -> Result<Self, LayoutError> {
+        let mut b = Builder::new();
+        tri!(self.merge_at(Cursor::START, profile, Cursor::START, false, &mut b));
+        b.finish()
+    }
+
+    const fn filter_leaves(&self, from: usize, to: usize) -> Result<Self, LayoutError> {
+        let (mut flat, mut i) = (Flat::new(), from);
+        while i < to {
             let d = self.stride.get(i);
             if !d.is(0) {
                 flat.push(self.shape.get(i), d);

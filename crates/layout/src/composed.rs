@@ -83,6 +83,8 @@ impl ComposedLayout {
         coalesce_by(profile: &IntTuple);
         /// Coalesces the layout and leaves out its modes of stride 0.
         filter();
+        /// Filters at the integers of `profile`.
+        filter_by(profile: &IntTuple);
         /// The function on the coordinates of `shape`.
         with_shape(shape: IntTuple);
         /// The modes regrouped as `profile` is.

@@ -98,7 +98,9 @@ impl Layout {
     /// As [`logical_divide`](Self::logical_divide); [`LayoutError::Rank`] for an underscore over a mode that is not a
     /// (tile, rest) pair.
     pub const fn zipped_divide(&self, tiler: &Tiler<'_>) -> Result<Self, LayoutError> {
-        tri!(self.logical_divide(tiler)).tile_unzip(tiler)
+        let mut divided = Builder::new();
+        tri!(self.divide_at(Cursor::START, tiler, &mut divided));
+        tri!(divided.parts()).tile_unzip(tiler)
     }
 
     /// `((tile modes),rest modes…)`.

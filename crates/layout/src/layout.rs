@@ -208,16 +208,13 @@ impl Layout {
     pub(crate) const fn eval_leaves(&self, from: usize, to: usize, index: i64) -> i64 {
         let (shape, stride) = (self.shape.values(), self.stride.values());
         let (mut rest, mut offset, mut i) = (index, 0i64, from);
-        while i < to {
-            if i + 1 == to {
-                return offset.wrapping_add(rest.wrapping_mul(stride[i]));
-            }
+        while i + 1 < to {
             let (quotient, digit) = div_rem(rest, shape[i]);
             offset += digit * stride[i];
             rest = quotient;
             i += 1;
         }
-        offset
+        if i < to { offset.wrapping_add(rest.wrapping_mul(stride[i])) } else { offset }
     }
 
     /// The same layout with every integer dynamic.
@@ -421,6 +418,11 @@ impl Builder {
 
     pub(crate) const fn finish(self) -> Result<Layout, LayoutError> {
         finished(self.layout, self.fits)
+    }
+
+    /// What is built so far, to be taken apart again: not checked for what only a finished layout must be.
+    pub(crate) const fn parts(&self) -> Result<&Layout, LayoutError> {
+        if self.fits { Ok(&self.layout) } else { Err(LayoutError::TooLarge) }
     }
 }
 

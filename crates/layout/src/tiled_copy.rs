@@ -251,17 +251,11 @@ impl TiledCopy {
         Ok([tri!(tv.coordinate(&self.tiler(), 0)), tri!(tv.coordinate(&self.tiler(), 1))])
     }
 
-    /// The part of `data` that thread `thread` copies on one side, (value, rest…), and its offset: CuTe's `partition_S`
-    /// and `partition_D`.
+    /// (thread, value, (rest…)) of `data` on one side of the copy: CuTe's `tidfrg_S` and `tidfrg_D`.
     ///
     /// # Errors
-    /// [`LayoutError::NoSuchThread`], [`LayoutError::TooManyModes`] when `data` has fewer modes than the tiler, and those of
-    /// the divides.
-    pub const fn partition(&self, side: Side, data: &Layout, thread: i64) -> Result<(Layout, i64), LayoutError> {
-        if thread < 0 || thread >= self.threads() {
-            let threads = self.tv.mode(0).size();
-            return Err(LayoutError::NoSuchThread { thread, threads, last: threads.sub(Int::ONE) });
-        }
+    /// [`LayoutError::TooManyModes`] when `data` has fewer modes than the tiler, and those of the divides.
+    pub const fn thrfrg(&self, side: Side, data: &Layout) -> Result<Layout, LayoutError> {
         let mut tiles = [Layout::UNIT; IntTuple::MAX_LEAVES];
         let (mut i, rank) = (0, self.tiler.rank());
         while i < rank {
@@ -275,7 +269,20 @@ impl TiledCopy {
             i += 1;
         }
         let tiles = tri!(data.zipped_divide(&Tiler::ByMode(modes.split_at(rank).0)));
-        let tv = tri!(self.tile_to_thrfrg(&tiles, side));
+        self.tile_to_thrfrg(&tiles, side)
+    }
+
+    /// The part of `data` that thread `thread` copies on one side, (value, rest…), and its offset: CuTe's `partition_S`
+    /// and `partition_D`.
+    ///
+    /// # Errors
+    /// [`LayoutError::NoSuchThread`], and those of [`thrfrg`](Self::thrfrg).
+    pub const fn partition(&self, side: Side, data: &Layout, thread: i64) -> Result<(Layout, i64), LayoutError> {
+        if thread < 0 || thread >= self.threads() {
+            let threads = self.tv.mode(0).size();
+            return Err(LayoutError::NoSuchThread { thread, threads, last: threads.sub(Int::ONE) });
+        }
+        let tv = tri!(self.thrfrg(side, data));
         let all = [Coord::All; IntTuple::MAX_LEAVES];
         let rest = if data.rank() > 1 { Coord::ByMode(all.split_at(data.rank()).0) } else { Coord::All };
         tv.slice(&Coord::ByMode(&[Coord::At(thread), Coord::All, rest]))

@@ -492,7 +492,7 @@ impl Walk {
         } else {
             // A tuple of integers alone ends at the next parenthesis.
             let (run, nested) = ((self.closes >> 1).trailing_zeros(), (self.opens >> 1).trailing_zeros());
-            if run < nested { (run + 2, run) } else { self.nested() }
+            if run < nested { (run + 2, run) } else { Self::nested(self.opens, self.closes) }
         };
         // Of 64 tokens at least one stands before the last mode.
         self.opens >>= tokens;
@@ -502,12 +502,14 @@ impl Walk {
     }
 
     /// Tokens and integers of a mode that has tuples in it.
-    const fn nested(&self) -> (u32, u32) {
+    #[cold]
+    #[inline(never)]
+    const fn nested(opens: u64, closes: u64) -> (u32, u32) {
         let (mut tokens, mut leaves, mut open) = (0, 0, 0);
         loop {
-            if self.opens >> tokens & 1 == 1 {
+            if opens >> tokens & 1 == 1 {
                 open += 1;
-            } else if self.closes >> tokens & 1 == 1 {
+            } else if closes >> tokens & 1 == 1 {
                 open -= 1;
             } else {
                 leaves += 1;

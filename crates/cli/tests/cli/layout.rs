@@ -30,6 +30,7 @@ fn every_operation_has_a_name() {
         ("coalesce (2,(1,6)):(1,(6,2))", "_12:_1"),
         ("coalesce --profile (1,1) (2,(1,6)):(1,(6,2))", "(_2,_6):(_1,_2)"),
         ("filter (2,4):(0,1)", "_4:_1"),
+        ("filter --profile (1,1) (2,(4,3)):(0,(1,4))", "(_1,_12):(_0,_1)"),
         ("filter 'Sw<1,1,1> o 0 o (2,4):(0,1)'", "Sw<1,1,1> o _0 o _4:_1"),
         ("max-alignment 'Sw<3,3,3> o 0 o (8,64):(64,1)'", "8"),
         ("max-common --vector 'Sw<3,3,3> o 0 o 512' 'Sw<3,3,3> o 0 o 512'", "512"),
@@ -78,6 +79,10 @@ fn every_operation_has_a_name() {
         (
             "partition --copy UniversalCopy<uint128_t> --threads (32,8) --values (4,1) (128,64) 65",
             "+260 o (_4,_1,_8):(_1,_0,_1024)",
+        ),
+        (
+            "tv --mma SM100_MMA_F16BF16_2x1SM_SS<half_t,half_t,float,256,128> --operand c",
+            "(_2,((_128,_128),(_1,_1))):(_128,((_1,_256),(_0,_0)))",
         ),
         (
             "tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c",

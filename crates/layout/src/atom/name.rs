@@ -48,7 +48,8 @@ fn shape(text: &str) -> Option<([i64; 3], &str)> {
 
 impl MmaAtom {
     /// The atom with a CUTLASS name: `SM80_16x8x16_F32F16F16F32_TN`, `SM90_64x128x16_F32F16F16_SS`,
-    /// `SM120_16x8x32_TN<float_e4m3_t,float_e4m3_t,float>`, `UniversalFMA<float>`.
+    /// `SM120_16x8x32_TN<float_e4m3_t,float_e4m3_t,float>`, `SM100_MMA_F16BF16_2x1SM_SS<half_t,half_t,float,256,128>`,
+    /// `UniversalFMA<float>`.
     ///
     /// # Errors
     /// [`LayoutError::Parse`] for a name that is none.
@@ -70,6 +71,9 @@ impl MmaAtom {
                 "DP2A" => Ok(Self::dot_product(2, 16)),
                 _ => Err(UNKNOWN_MMA),
             };
+        }
+        if let Some(rest) = name.strip_prefix("SM100_MMA_") {
+            return Self::umma_of_template(rest);
         }
         let ([m, n, k], rest) = shape(rest).ok_or(UNKNOWN_MMA)?;
         match arch {
@@ -99,6 +103,64 @@ impl MmaAtom {
                 let (bits, _) = elements(rest);
                 Self::mma_sync(m, k, bits.try_into().map_err(|_| UNKNOWN_MMA)?)
             }
+            _ => Err(UNKNOWN_MMA),
+        }
+    }
+}
+
+/// The element types of tcgen05's operands, without a namespace.
+const UMMA_ELEMENTS: &[(&str, u32)] = &[
+    ("half_t", 16),
+    ("bfloat16_t", 16),
+    ("tfloat32_t", 32),
+    ("float", 32),
+    ("int8_t", 8),
+    ("uint8_t", 8),
+    ("int32_t", 32),
+    ("float_e4m3_t", 8),
+    ("float_e5m2_t", 8),
+    ("float_e2m3_t", 6),
+    ("float_e3m2_t", 6),
+    ("float_e2m1_t", 4),
+];
+
+impl MmaAtom {
+    /// The `tcgen05.mma` atom with a CUTLASS name without its template arguments, as `SM100_MMA_F16BF16_2x1SM_SS`: of `m` by
+    /// `n`, on elements of these widths.
+    ///
+    /// # Errors
+    /// [`LayoutError::Parse`] for a name that is none, and those of [`umma`](Self::umma).
+    pub fn umma_named(name: &str, m: i64, n: i64, bits: [u32; 4]) -> Result<Self, LayoutError> {
+        let form = name.strip_prefix("SM100_MMA_").ok_or(UNKNOWN_MMA)?;
+        // Where A comes from and what scales the sum change no layout.
+        let form = form.strip_suffix("_SCALED").unwrap_or(form);
+        let form = form.strip_suffix("_SS").or(form.strip_suffix("_TS")).ok_or(UNKNOWN_MMA)?;
+        let kind = form.strip_suffix("_2x1SM");
+        let k = match kind.unwrap_or(form) {
+            "TF32" => 8,
+            "F16BF16" => 16,
+            "S8" | "F8F6F4" | "MXF8F6F4" => 32,
+            "MXF4" | "MXF4NVF4" => 64,
+            _ => return Err(UNKNOWN_MMA),
+        };
+        Self::umma(m, n, k, bits, kind.is_some())
+    }
+
+    /// `F16BF16_SS<half_t,half_t,float,128,256,…>`: the elements of A, B and C, perhaps of the scales, M and N.
+    fn umma_of_template(text: &str) -> Result<Self, LayoutError> {
+        let (form, arguments) = text.split_once('<').ok_or(UNKNOWN_MMA)?;
+        let mut bits = Vec::new();
+        let mut extents = Vec::new();
+        for argument in arguments.trim_end_matches('>').split(',').map(str::trim) {
+            let element = argument.rsplit("::").next().unwrap_or(argument);
+            if let Ok(extent) = argument.parse::<i64>() {
+                extents.push(extent);
+            } else if let Some((_, width)) = UMMA_ELEMENTS.iter().find(|(name, _)| *name == element) {
+                bits.push(*width);
+            }
+        }
+        match (&bits[..], &extents[..]) {
+            (&[a, b, c, ..], &[m, n, ..]) => Self::umma_named(&format!("SM100_MMA_{form}"), m, n, [c, a, b, c]),
             _ => Err(UNKNOWN_MMA),
         }
     }
@@ -201,4 +263,29 @@ fn tmem_shape(text: &str) -> Option<(TmemShape, u32)> {
     ];
     let (name, shape) = SHAPES.into_iter().find(|(name, _)| text.starts_with(name))?;
     Some((shape, text[name.len()..].strip_suffix('x')?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcgen05_by_its_template() {
+        let one = MmaAtom::named("SM100_MMA_F16BF16_SS<cutlass::half_t, cutlass::half_t, float, 128, 64, K, K>");
+        assert_eq!(one, MmaAtom::umma(128, 64, 16, [32, 16, 16, 32], false));
+        let pair =
+            MmaAtom::named("SM100_MMA_MXF4_2x1SM_SS<float_e2m1_t,float_e2m1_t,float,float_ue8m0_t,256,32,32,a,b>");
+        assert_eq!(pair, MmaAtom::umma(256, 32, 64, [32, 4, 4, 32], true));
+        for name in [
+            "SM100_MMA_F16BF16_SS",
+            "SM100_MMA_F16BF16_SS<half_t,half_t,float>",
+            "SM100_MMA_F16BF16_SS<half_t,128,128>",
+            "SM100_MMA_F16BF16_SS_SPARSE<half_t,half_t,float,128,64>",
+            "SM100_MMA_F17_SS<half_t,half_t,float,128,64>",
+        ] {
+            assert_eq!(MmaAtom::named(name), Err(UNKNOWN_MMA), "{name}");
+        }
+        let odd = MmaAtom::named("SM100_MMA_F16BF16_SS<half_t,half_t,float,96,64>");
+        assert!(matches!(odd, Err(LayoutError::Count { value: 96, .. })), "{odd:?}");
+    }
 }

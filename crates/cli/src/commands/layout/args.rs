@@ -158,7 +158,14 @@ pub enum Operation {
         common: Common,
     },
     /// Coalesced, without modes of stride 0
-    Filter(One),
+    Filter {
+        layout: String,
+        /// Filter at each integer of this tuple
+        #[arg(long, value_name = "TUPLE")]
+        profile: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
     /// All modes at depth 1
     Flatten(One),
     /// Regrouped as a tuple is nested, whose values do not matter

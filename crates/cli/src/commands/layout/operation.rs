@@ -65,7 +65,14 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
             };
             (Answer::Layout(l), common)
         }
-        Operation::Filter(one) => of(one, ComposedLayout::filter)?,
+        Operation::Filter { layout, profile, common } => {
+            let (n, l) = composed(layout, common)?;
+            let l = match profile {
+                Some(profile) => l.filter_by(&n.tuple(profile)?)?,
+                None => l.filter()?,
+            };
+            (Answer::Layout(l), common)
+        }
         Operation::Flatten(one) => of(one, |l| Ok(l.flatten()))?,
         Operation::Unflatten { layout, profile, common } => {
             let n = Notation::of([layout, profile], common.dynamic);

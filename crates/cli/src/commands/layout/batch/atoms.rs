@@ -81,16 +81,9 @@ fn umma_bits(v: Input<'_>, field: &str) -> Result<u32, BatchError> {
 }
 
 fn umma_atom(v: Input<'_>, json: &mut Json) -> Done {
-    let name = v.word("atom")?;
-    let k = match name {
-        n if n.contains("TF32") => 8,
-        n if n.contains("F16BF16") => 16,
-        n if n.contains("MXF4") => 64,
-        _ => 32,
-    };
     let c = umma_bits(v, "c")?;
     let bits = [c, umma_bits(v, "a")?, umma_bits(v, "b")?, c];
-    mma(json, &MmaAtom::umma(v.int("m")?, v.int("n")?, k, bits, name.contains("2x1SM"))?)
+    mma(json, &MmaAtom::umma_named(v.word("atom")?, v.int("m")?, v.int("n")?, bits)?)
 }
 
 fn copy_atom(v: Input<'_>, json: &mut Json) -> Done {
