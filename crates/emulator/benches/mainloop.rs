@@ -52,8 +52,21 @@ fn mainloop(c: &mut Criterion) {
     group.finish();
 }
 
-/// A kernel of `threads` threads that runs `instruction` 256 times on registers and shared memory full of `element`s.
-fn repeated(instruction: &str, element: u32) -> String {
+/// An instruction of the tensor core, with operands of one word over and over.
+struct Multiply {
+    name: String,
+    instruction: String,
+    /// The word of the operands, and that of the accumulators.
+    words: [u32; 2],
+    times: u32,
+}
+
+/// A kernel that runs the instruction over and over on registers and shared memory full of one word.
+fn repeated(multiply: &Multiply) -> String {
+    let [element, accumulator] = multiply.words;
+    let fill = |prefix: &str, count: usize, word: u32| {
+        (0..count).map(|i| format!("mov.u32 {prefix}{i}, {word};")).collect::<String>()
+    };
     format!(
         ".version 8.6
 .target sm_90a
@@ -61,60 +74,128 @@ fn repeated(instruction: &str, element: u32) -> String {
 .extern .shared .align 1024 .b8 tile[];
 .visible .entry k()
 {{
-    .reg .pred %p; .reg .b32 %i, %a, %s, %r<8>; .reg .f32 %f<128>; .reg .b64 %x<2>;
-    mov.u32 %r0, {element}; mov.u32 %r1, %r0; mov.u32 %r2, %r0; mov.u32 %r3, %r0; mov.u32 %r4, %r0; mov.u32 %r5, %r0;
+    .reg .pred %p; .reg .b32 %i, %a, %s, %r<8>, %c<128>; .reg .b64 %x<2>; .reg .f64 %d<16>;
+    {}{}{}
     mov.u32 %s, tile;
     mov.u32 %i, %tid.x; shl.b32 %i, %i, 2;
 FILL: add.u32 %a, %s, %i; st.shared.b32 [%a], %r0; add.u32 %i, %i, 512; setp.lt.u32 %p, %i, 16384; @%p bra FILL;
     fence.proxy.async.shared::cta; bar.sync 0;
     shr.u32 %a, %s, 4; cvt.u64.u32 %x0, %a; or.b64 %x0, %x0, 0x0000001000080000;
     add.u64 %x1, %x0, 128;
-    {}
     mov.u32 %i, 0;
-LOOP: {instruction}
-    add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 256; @%p bra LOOP;
+LOOP: {}
+    add.u32 %i, %i, 1; setp.lt.u32 %p, %i, {}; @%p bra LOOP;
     ret;
 }}
 ",
-        (0..128).map(|i| format!("mov.f32 %f{i}, 0f3EAAAAAB;")).collect::<String>()
+        fill("%r", 8, element),
+        fill("%c", 128, accumulator),
+        (0..16).map(|i| format!("mov.f64 %d{i}, 0d3FD5555555555555;")).collect::<String>(),
+        multiply.instruction,
+        multiply.times
     )
 }
 
+/// Registers `prefix` `first` to `first + count`, in braces.
+fn list(prefix: &str, first: usize, count: usize) -> String {
+    format!("{{{}}}", (first..first + count).map(|i| format!("%{prefix}{i}")).collect::<Vec<_>>().join(", "))
+}
+
+/// A word of two values near one of an element type, so that no sum is exact, and the bits of an element.
+fn element(name: &str) -> (u32, usize) {
+    match name {
+        "bf16" => (0x3FA6_3F33, 16),
+        "f16" => (0x3D33_399A, 16),
+        "tf32" => (0x3FA6_6666, 32),
+        "e4m3" | "e5m2" => (0x3A33_3B36, 8),
+        "s4" => (0x1234_F7D5, 4),
+        _ => (0x1234_F7D5, 8),
+    }
+}
+
+/// A third in an accumulator's type, twice for f16.
+fn third(accumulator: &str) -> u32 {
+    match accumulator {
+        "f16" => 0x3555_3555,
+        "f32" => 0x3EAA_AAAB,
+        _ => 3,
+    }
+}
+
+fn mma([m, n, k]: [usize; 3], d: &str, ab: &str) -> Multiply {
+    let name = format!("mma_m{m}n{n}k{k}_{d}_{ab}");
+    let form = format!("mma.sync.aligned.m{m}n{n}k{k}.row.col.{d}.{ab}.{ab}.{d}");
+    if ab == "f64" {
+        let (nd, na, nb) = (m * n / 32, m * k / 32, n * k / 32);
+        let (d, a, b) = (list("d", 0, nd), list("d", 4, na), list("d", 12, nb));
+        return Multiply { name, instruction: format!("{form} {d}, {a}, {b}, {d};"), words: [0, 0], times: 1024 };
+    }
+    let (word, bits) = element(ab);
+    let words = |elements: usize, bits: usize| elements * bits / 1024;
+    let c = list("c", 0, words(m * n, if d == "f16" { 16 } else { 32 }));
+    let (a, b) = (list("r", 0, words(m * k, bits)), list("r", 4, words(n * k, bits)));
+    Multiply { name, instruction: format!("{form} {c}, {a}, {b}, {c};"), words: [word, third(d)], times: 1024 }
+}
+
+fn wgmma(n: usize, d: &str, ab: &str, in_registers: bool) -> Multiply {
+    let (word, bits) = element(ab);
+    let k = 256 / bits;
+    let c = list("c", 0, if d == "f16" { n / 4 } else { n / 2 });
+    let a = if in_registers { list("r", 0, 4) } else { "%x0".to_owned() };
+    let rest = match (bits, in_registers) {
+        (16, false) => ", 1, 1, 0, 0",
+        (16, true) => ", 1, 1, 0",
+        _ if d == "s32" => "",
+        _ => ", 1, 1",
+    };
+    Multiply {
+        name: format!("wgmma_n{n}k{k}_{d}_{ab}{}", if in_registers { "_registers" } else { "" }),
+        instruction: format!(
+            "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n{n}k{k}.{d}.{ab}.{ab} {c}, {a}, %x1, 1{rest}; \
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+        ),
+        words: [word, third(d)],
+        times: 256,
+    }
+}
+
 fn products(c: &mut Criterion) {
-    let list = |n: usize| (0..n).map(|i| format!("%f{i}")).collect::<Vec<_>>().join(", ");
-    let wgmma = |shape: &str, types: &str, rest: &str, n: usize| {
-        format!(
-            "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.{shape}.f32.{types} {{{}}}, %x0, %x1, 1, 1, 1{rest}; \
-             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
-            list(n)
-        )
-    };
-    let mma = |shape: &str, element: &str| {
-        format!(
-            "mma.sync.aligned.{shape}.row.col.f32.{element}.{element}.f32 {{{0}}}, {{%r0, %r1, %r2, %r3}}, {{%r4, %r5}}, {{{0}}};",
-            list(4)
-        )
-    };
-    // 1.3 and 0.7 in bf16, f16 and tf32; fp8 of the same bits: fractions of one exponent or two, so that nothing is exact.
     let cases = [
-        ("mma_bf16_m16n8k16", mma("m16n8k16", "bf16"), 0x3FA6_3F33, 128),
-        ("mma_f16_m16n8k16", mma("m16n8k16", "f16"), 0x3D33_399A, 128),
-        ("mma_tf32_m16n8k8", mma("m16n8k8", "tf32"), 0x3FA6_6666, 128),
-        ("wgmma_bf16_m64n256k16", wgmma("m64n256k16", "bf16.bf16", ", 0, 0", 128), 0x3FA6_3F33, 128),
-        ("wgmma_bf16_m64n64k16", wgmma("m64n64k16", "bf16.bf16", ", 0, 0", 32), 0x3FA6_3F33, 128),
-        ("wgmma_e4m3_m64n256k32", wgmma("m64n256k32", "e4m3.e4m3", "", 128), 0x3A33_3B36, 128),
+        mma([16, 8, 8], "f32", "f16"),
+        mma([16, 8, 8], "f16", "f16"),
+        mma([16, 8, 8], "f32", "bf16"),
+        mma([16, 8, 16], "f32", "f16"),
+        mma([16, 8, 16], "f16", "f16"),
+        mma([16, 8, 16], "f32", "bf16"),
+        mma([16, 8, 4], "f32", "tf32"),
+        mma([16, 8, 8], "f32", "tf32"),
+        mma([16, 8, 32], "f32", "e4m3"),
+        mma([16, 8, 32], "f16", "e5m2"),
+        mma([8, 8, 16], "s32", "s8"),
+        mma([16, 8, 32], "s32", "s8"),
+        mma([16, 8, 64], "s32", "s4"),
+        mma([8, 8, 4], "f64", "f64"),
+        mma([16, 8, 16], "f64", "f64"),
+        wgmma(256, "f32", "bf16", false),
+        wgmma(64, "f32", "bf16", false),
+        wgmma(256, "f32", "bf16", true),
+        wgmma(256, "f16", "f16", false),
+        wgmma(256, "f32", "tf32", false),
+        wgmma(256, "f32", "e4m3", false),
+        wgmma(256, "f16", "e5m2", false),
+        wgmma(256, "s32", "s8", false),
     ];
     let mut group = c.benchmark_group("products");
-    group.sample_size(10);
-    for (name, instruction, element, threads) in cases {
-        let Ok(module) = Module::parse(&repeated(&instruction, element)) else { unreachable!("{name} is well-formed") };
+    group.sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+    for case in cases {
+        let Ok(module) = Module::parse(&repeated(&case)) else { unreachable!("{} is well-formed", case.name) };
         let run = || {
             let mut machine = Machine::new(Config { checks: Checks::NONE, ..Config::new(ArchId::SM90) });
-            machine.launch(&module.kernels()[0], &Launch::linear(1, threads, 16 << 10), &[])
+            machine.launch(&module.kernels()[0], &Launch::linear(1, 128, 16 << 10), &[])
         };
-        let report = run().unwrap_or_else(|fault| unreachable!("{name}: {fault}"));
+        let report = run().unwrap_or_else(|fault| unreachable!("{}: {fault}", case.name));
         group.throughput(Throughput::Elements(report.tensor_products));
-        group.bench_function(name, |b| {
+        group.bench_function(&case.name, |b| {
             b.iter_custom(|count| {
                 timed(count, || {
                     std::hint::black_box(run().is_ok());

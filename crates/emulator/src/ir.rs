@@ -2,7 +2,7 @@
 
 use crate::machine::registers::{PredSrc, Registers, Src};
 use crate::ptx::ast::{Loc, Reg};
-use warpwright_numeric::Dtype;
+use crate::tensor::tile::Kind;
 
 /// An instruction that only reads and writes registers, in the lanes of a mask.
 pub(crate) type Compute = Box<dyn Fn(&mut Registers, u32) + Send + Sync>;
@@ -161,20 +161,13 @@ pub(crate) enum Collective {
 /// `mma.sync`.
 #[derive(Clone, Debug)]
 pub(crate) struct Mma {
-    pub m: u32,
-    pub n: u32,
-    pub k: u32,
-    pub a: Dtype,
-    pub b: Dtype,
-    /// Accumulator: `F32`, `F16`, `I32` or `F64`.
-    pub accumulator: Dtype,
-    pub saturate: bool,
+    /// M · N · K.
+    pub products: u32,
+    /// Its accumulator may also be `F64`.
+    pub kind: Kind,
     pub d: Box<[Reg]>,
-    pub a_regs: Box<[Reg]>,
-    pub b_regs: Box<[Reg]>,
-    /// Where in A (m × k), and in B (k × n), the elements of the registers lie: by register, lane and place in the word.
-    pub a_places: Box<[u16]>,
-    pub b_places: Box<[u16]>,
+    pub a: Box<[Reg]>,
+    pub b: Box<[Reg]>,
     pub c: Box<[Src]>,
 }
 
@@ -395,16 +388,11 @@ pub(crate) struct BulkReduce {
 pub(crate) struct Wgmma {
     pub n: u32,
     pub k: u32,
-    pub a: Dtype,
-    pub b: Dtype,
-    pub accumulator: Dtype,
-    pub saturate: bool,
+    pub kind: Kind,
     pub d: Box<[Reg]>,
     pub a_source: WgmmaA,
     pub b_descriptor: Src,
     pub scale_d: PredSrc,
-    pub negate_a: bool,
-    pub negate_b: bool,
     pub transpose_a: bool,
     pub transpose_b: bool,
 }

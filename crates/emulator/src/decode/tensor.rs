@@ -5,7 +5,7 @@ use crate::error::ParseReason;
 use crate::ir::{Collective, Matrix, Mma, Op, Wgmma, WgmmaA};
 use crate::machine::registers::Src;
 use crate::ptx::ast::Operand;
-use crate::tensor::fragment;
+use crate::tensor::tile::Kind;
 use warpwright_numeric::Dtype;
 
 pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
@@ -93,34 +93,8 @@ fn mma(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     if !fit || ![&d_regs, &a_regs, &b_regs].into_iter().all(|r| single(r)) {
         return Err(ParseReason::Operands(format!("D, A and B take {wanted:?} registers of 32 bits")));
     }
-    let places = |regs: usize, element: Dtype, place: &dyn Fn(usize, usize, usize) -> usize| -> Box<[u16]> {
-        let per = (32 / element.bits()).max(1);
-        let all = (0..regs).flat_map(|r| (0..32).flat_map(move |lane| (0..per).map(move |i| (r, lane, i))));
-        all.map(|(r, lane, i)| place(r, lane, i) as u16).collect()
-    };
-    let a_places = places(a_regs.len(), ea, &|r, lane, i| {
-        let (row, at) = fragment::a(lane, r, i, ea, m as usize);
-        row * k as usize + at
-    });
-    let b_places = places(b_regs.len(), eb, &|r, lane, i| {
-        let (at, column) = fragment::b(lane, r, i, eb);
-        at * n as usize + column
-    });
-    let what = Collective::Mma(Box::new(Mma {
-        m,
-        n,
-        k,
-        a: ea,
-        b: eb,
-        accumulator: d,
-        saturate,
-        d: d_regs,
-        a_regs,
-        b_regs,
-        a_places,
-        b_places,
-        c,
-    }));
+    let kind = Kind { a: ea, b: eb, accumulator: d, groups: m as usize / 8, native: false, saturate, negate: false };
+    let what = Collective::Mma(Box::new(Mma { products: m * n * k, kind, d: d_regs, a: a_regs, b: b_regs, c }));
     Ok(Op::Collective { members: Src::Imm(0xFFFF_FFFF), what })
 }
 
@@ -180,20 +154,14 @@ fn wgmma(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
         (true, true) => (false, a.constant(6)? != 0),
         (true, false) => (a.constant(6)? != 0, a.constant(7)? != 0),
     };
-    Ok(Op::Wgmma(Box::new(Wgmma {
-        n,
-        k,
+    let kind = Kind {
         a: ea,
         b: eb,
         accumulator: d,
+        groups: 2,
+        native: true,
         saturate: a.has("satfinite"),
-        d: d_regs,
-        a_source,
-        b_descriptor,
-        scale_d,
-        negate_a,
-        negate_b,
-        transpose_a,
-        transpose_b,
-    })))
+        negate: negate_a != negate_b,
+    };
+    Ok(Op::Wgmma(Box::new(Wgmma { n, k, kind, d: d_regs, a_source, b_descriptor, scale_d, transpose_a, transpose_b })))
 }

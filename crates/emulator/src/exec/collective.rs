@@ -11,6 +11,9 @@ use core::array::from_fn;
 impl Run<'_> {
     /// Waits until the lanes that `members` names have come. `None`: they have not.
     fn assemble(&mut self, at: At, members: Src) -> Result<Option<u32>, Violation> {
+        if members == Src::Imm(0xFFFF_FFFF) {
+            return Ok(self.together(at, !0).then_some(!0));
+        }
         let masks = self.warp(at).registers.read::<u32>(members);
         let first = at.mask.trailing_zeros() as usize;
         let members = masks[first];

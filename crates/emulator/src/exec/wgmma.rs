@@ -9,10 +9,8 @@ use crate::machine::registers::{PredSrc, Src};
 use crate::machine::run::{At, Run, conflict};
 use crate::machine::wgmma::Issued;
 use crate::tensor::descriptor::{Descriptor, Tile};
-use crate::tensor::fragment;
-use crate::tensor::model::{self, Adder, NARROW, WIDE};
-use crate::tensor::operand::Operand;
-use warpwright_numeric::{Dtype, f16};
+use crate::tensor::fragment::Lanes;
+use crate::tensor::tile;
 
 fn illegal(message: String) -> Violation {
     Violation::new(FaultKind::Descriptor, message)
@@ -24,33 +22,36 @@ fn a_tile(op: &Wgmma, descriptor: u64, warp: u32) -> Result<Option<Tile>, String
         return Ok(None);
     }
     let descriptor = Descriptor::decode(descriptor)?;
-    let bytes = op.a.bits() as u32 / 8;
+    let bytes = op.kind.a.bits() as u32 / 8;
     Ok(Some(Tile { descriptor, first: warp % 4 * 16, count: 16, k: op.k, transposed: op.transpose_a, bytes }))
 }
 
 fn b_tile(op: &Wgmma, descriptor: u64) -> Result<Tile, String> {
     let descriptor = Descriptor::decode(descriptor)?;
-    let bytes = op.b.bits() as u32 / 8;
+    let bytes = op.kind.b.bits() as u32 / 8;
     Ok(Tile { descriptor, first: 0, count: op.n, k: op.k, transposed: op.transpose_b, bytes })
 }
 
-/// Puts the elements of an operand in shared memory in their places of a matrix, whose rows or columns are `apart[0]` from
-/// each other and whose steps along K `apart[1]`.
-fn gather(memory: &[u8], tile: Tile, out: &mut [u32], apart: [usize; 2]) {
-    let step = apart[usize::from(!tile.transposed)];
-    for (chunk, mn, k) in tile.chunks() {
-        let bytes = &memory[chunk as usize..][..16];
-        let places = out[mn as usize * apart[0] + k as usize * apart[1]..].iter_mut().step_by(step);
-        match tile.bytes {
-            1 => places.zip(bytes).for_each(|(to, x)| *to = u32::from(*x)),
-            2 => {
-                places.zip(bytes.chunks_exact(2)).for_each(|(to, x)| *to = u32::from(u16::from_le_bytes([x[0], x[1]])))
+/// The rows or columns from `mn` to `mn + 8` of the `step`th 16 bytes along K, as registers hold them.
+fn fragment(memory: &[u8], tile: &Tile, mn: u32, step: u32) -> Lanes {
+    let mut words = [0; 32];
+    if tile.transposed {
+        // 16-bit elements: 16 bytes are 8 of them at one k.
+        for k in 0..8 {
+            let at = tile.descriptor.mn_major((tile.first + mn) * 2, 8 * step + k) as usize;
+            for (g, x) in memory[at..][..16].as_chunks().0.iter().enumerate() {
+                words[4 * g + k as usize / 2] |= u32::from(u16::from_le_bytes(*x)) << (k % 2 * 16);
             }
-            _ => {
-                places.zip(bytes.chunks_exact(4)).for_each(|(to, x)| *to = u32::from_le_bytes([x[0], x[1], x[2], x[3]]))
+        }
+    } else {
+        for (g, four) in words.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            let at = tile.descriptor.k_major(tile.first + mn + g as u32, 16 * step) as usize;
+            for (word, x) in four.iter_mut().zip(memory[at..][..16].as_chunks().0) {
+                *word = u32::from_le_bytes(*x);
             }
         }
     }
+    words
 }
 
 impl Run<'_> {
@@ -208,69 +209,26 @@ impl Run<'_> {
         let warp = &mut cluster.warps[w];
         let memory = &cluster.blocks[warp.block].shared.bytes;
         let issued = &warp.wgmma.issued[index];
-        let (n, k) = (op.n as usize, op.k as usize);
-        let (mut a, mut b) = (vec![0u32; 16 * k], vec![0u32; k * n]);
-        gather(memory, b_tile(op, issued.b_descriptor).map_err(illegal)?, &mut b, [1, n]);
-        match (a_tile(op, issued.a_descriptor, warp.index).map_err(illegal)?, &op.a_source) {
-            (Some(tile), _) => gather(memory, tile, &mut a, [k, 1]),
-            (None, WgmmaA::Registers(regs)) => {
-                let bits = op.a.bits();
-                let keep = (u64::MAX >> (64 - bits)) as u32;
-                for (r, reg) in regs.iter().enumerate() {
-                    for (lane, word) in warp.registers.row(reg.row).iter().enumerate() {
-                        for i in 0..32 / bits {
-                            let (row, at) = fragment::a(lane, r, i, op.a, 16);
-                            a[row * k + at] = word >> (i * bits) & keep;
-                        }
-                    }
-                }
+        let tile = b_tile(op, issued.b_descriptor).map_err(illegal)?;
+        // Registers alternate between the groups of 8 rows, then go on along K.
+        let a: [Lanes; 4] = match (a_tile(op, issued.a_descriptor, warp.index).map_err(illegal)?, &op.a_source) {
+            (None, WgmmaA::Registers(regs)) => core::array::from_fn(|r| *warp.registers.row(regs[r].row)),
+            (a, _) => core::array::from_fn(|r| {
+                a.map_or([0; 32], |tile| fragment(memory, &tile, 8 * (r as u32 % 2), r as u32 / 2))
+            }),
+        };
+        let operands = &mut self.operands;
+        tile::load_a(operands, op.kind, &a.each_ref());
+        let mut c = [[0; 32]; 4];
+        let per_column = op.d.len() / (op.n as usize / 8);
+        for (mn, regs) in (0..).step_by(8).zip(op.d.chunks_exact(per_column)) {
+            let b = [fragment(memory, &tile, mn, 0), fragment(memory, &tile, mn, 1)];
+            for (lanes, reg) in c.iter_mut().zip(regs) {
+                *lanes = if issued.scale_d { *warp.registers.row(reg.row) } else { [0; 32] };
             }
-            _ => {}
-        }
-        let half = op.accumulator == Dtype::F16;
-        let per = if half { 2 } else { 1 };
-        let place = |lane: usize, i: usize| (lane / 4 + 8 * (i >> 1 & 1)) * n + 8 * (i >> 2) + 2 * (lane % 4) + (i & 1);
-        let mut c = vec![0u32; 16 * n];
-        if issued.scale_d {
-            for (r, reg) in op.d.iter().enumerate() {
-                for (lane, word) in warp.registers.row(reg.row).iter().enumerate() {
-                    for i in 0..per {
-                        let bits = if half { word >> (16 * i) & 0xFFFF } else { *word };
-                        c[place(lane, per * r + i)] = bits;
-                    }
-                }
-            }
-        }
-        if op.accumulator == Dtype::I32 {
-            let value =
-                |bits: &u32, dtype: Dtype| if dtype == Dtype::I8 { i32::from(*bits as i8) } else { *bits as i32 };
-            let a: Vec<i32> = a.iter().map(|x| value(x, op.a)).collect();
-            let b: Vec<i32> = b.iter().map(|x| value(x, op.b)).collect();
-            let mut sums: Vec<i32> = c.iter().map(|x| *x as i32).collect();
-            model::multiply_integers(&a, &b, [16, n, k], &mut sums, op.saturate);
-            c = sums.into_iter().map(|x| x as u32).collect();
-        } else {
-            let (mut x, mut y) = (Operand::default(), Operand::default());
-            x.decode(&a, op.a);
-            y.decode(&b, op.b);
-            if op.negate_a != op.negate_b {
-                x.negate();
-            }
-            let widen = |x: &u32| if half { f16::from_bits(*x as u16).to_f32() } else { f32::from_bits(*x) };
-            let mut sums: Vec<f32> = c.iter().map(widen).collect();
-            let adder: Adder = if op.a.bits() == 8 { NARROW } else { WIDE };
-            let result = if half { model::Result::Half } else { model::Result::Single };
-            model::multiply(&x, &y, [16, n, k], &mut sums, adder, result);
-            let narrow = |x: f32| match (half, x.is_nan()) {
-                (true, true) => 0x7FFF,
-                (true, false) => u32::from(f16::from_f32(x).to_bits()),
-                (false, _) => x.to_bits(),
-            };
-            c = sums.into_iter().map(narrow).collect();
-        }
-        for (r, reg) in op.d.iter().enumerate() {
-            for (lane, word) in warp.registers.row_mut(reg.row).iter_mut().enumerate() {
-                *word = (0..per).fold(0, |word, i| word | c[place(lane, per * r + i)] << (16 * i));
+            tile::multiply(operands, op.kind, &b.each_ref(), &mut c[..per_column]);
+            for (lanes, reg) in c.iter().zip(regs) {
+                *warp.registers.row_mut(reg.row) = *lanes;
             }
         }
         Ok(())

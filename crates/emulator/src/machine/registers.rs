@@ -148,14 +148,24 @@ impl Registers {
 
     /// The words of one row.
     #[inline]
-    pub fn row(&self, row: u32) -> &[u32] {
-        bytemuck::cast_slice(&self.rows[row as usize * ROW..(row as usize + 1) * ROW])
+    pub fn row(&self, row: u32) -> &[u32; LANES] {
+        let words: &[u64; ROW] = &self.rows.as_chunks().0[row as usize];
+        bytemuck::cast_ref(words)
+    }
+
+    /// The lanes of a register of 64 bits that starts at a row.
+    #[inline]
+    pub fn doubles(&self, row: u32) -> &[f64; LANES] {
+        let at = row as usize * ROW;
+        let words: &[u64; LANES] = self.rows[at..].first_chunk().unwrap_or_else(|| unreachable!("two rows follow"));
+        bytemuck::cast_ref(words)
     }
 
     /// The words of one row, to be written.
     #[inline]
-    pub fn row_mut(&mut self, row: u32) -> &mut [u32] {
-        bytemuck::cast_slice_mut(&mut self.rows[row as usize * ROW..(row as usize + 1) * ROW])
+    pub fn row_mut(&mut self, row: u32) -> &mut [u32; LANES] {
+        let words: &mut [u64; ROW] = &mut self.rows.as_chunks_mut().0[row as usize];
+        bytemuck::cast_mut(words)
     }
 
     /// The value that all lanes of `mask` agree on, if they do.

@@ -11,6 +11,7 @@ use crate::check::shadow::{Access, Conflict};
 use crate::ir::Inst;
 use crate::module::Kernel;
 use crate::tensor::descriptor::Tile;
+use crate::tensor::tile::Operands;
 use std::collections::{HashMap, HashSet};
 
 /// Everything of one launch.
@@ -37,6 +38,7 @@ pub(crate) struct Run<'m> {
     pub issuers: HashMap<(Agent, u32), Agent>,
     /// Matrix descriptors, without their starts, in which no two elements share memory.
     pub sound: HashSet<Tile>,
+    pub operands: Box<Operands>,
     /// Counts whatever another warp may have waited for.
     pub events: u64,
 }
@@ -85,6 +87,7 @@ impl<'m> Run<'m> {
             published: HashMap::new(),
             issuers: HashMap::new(),
             sound: HashSet::new(),
+            operands: Box::default(),
             events: 0,
         }
     }

@@ -1,9 +1,10 @@
 //! Tensor cores: numerics, and where fragments keep which element.
 
 pub(crate) mod descriptor;
+pub(crate) mod double;
 pub(crate) mod fragment;
-pub(crate) mod model;
-pub(crate) mod operand;
+mod integer;
+mod model;
+mod operand;
+pub(crate) mod tile;
 mod vectors;
-
-use vectors::vectors;

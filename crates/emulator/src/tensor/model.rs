@@ -5,8 +5,8 @@
 //! cut addends are summed exactly, and the sum is cut to R fraction bits of its own. All of it is done in f64, whose sums
 //! and products are exact here.
 
-use super::operand::{NO_EXPONENT, Operand};
-use super::vectors;
+use super::operand::{self, NO_EXPONENT, Operand, is_whole, to_f16};
+use super::vectors::{Vector, vectors};
 use crate::decode::Half;
 use warpwright_numeric::f16;
 
@@ -36,148 +36,187 @@ pub(crate) enum Result {
     Half,
 }
 
-/// `c = a · b + c` of an m × k matrix, a k × n matrix and an m × n matrix, all row by row.
-pub(crate) fn multiply(a: &Operand, b: &Operand, shape: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    run(a, b, shape, c, adder, result);
-}
+/// Outputs that are computed together: a row.
+const WIDTH: usize = 8;
 
-vectors! {
-    fn run(a: &Operand, b: &Operand, shape: [usize; 3], c: &mut [f32], adder: Adder, result: Result) = choose
+/// 16 rows of accumulators.
+pub(crate) type Tile = [[f32; WIDTH]; 16];
+
+/// `c = a · b + c` of 16 rows of A and 8 columns of B.
+#[inline(always)]
+pub(crate) fn multiply<V: Vector>(a: &Operand, b: &Operand, c: &mut Tile, adder: Adder, result: Result) {
+    match a.k {
+        4 => choose::<V, 4>(a, b, c, adder, result),
+        8 => choose::<V, 8>(a, b, c, adder, result),
+        16 => choose::<V, 16>(a, b, c, adder, result),
+        _ => choose::<V, 32>(a, b, c, adder, result),
+    }
 }
 
 #[inline(always)]
-fn choose(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    let (mut fraction, mut max) = (0u32, 0u32);
-    for x in c.iter() {
-        fraction |= u32::from(x.trunc() != *x);
-        max = max.max(x.to_bits() & 0x7FFF_FFFF);
+fn choose<V: Vector, const K: usize>(a: &Operand, b: &Operand, c: &mut Tile, adder: Adder, result: Result) {
+    let (mut whole, mut max) = (V::splat(!0), V::splat(0));
+    for row in c.iter() {
+        let magnitude = V::fload(row).and(V::splat(0x7FFF_FFFF));
+        whole = whole.and(is_whole(magnitude));
+        max = max.max(magnitude);
     }
-    let max = f32::from_bits(max);
+    let max = f32::from_bits(max.words().into_iter().fold(0, u32::max));
     if a.special || b.special || !max.is_finite() {
-        return scalar(a, b, [m, n, k], c, adder, result);
+        return scalar(a, b, c, adder, result);
     }
     if let (Some(x), Some(y)) = (a.integral, b.integral)
         && result == Result::Single
-        && fraction == 0
+        && !whole.xor(V::splat(!0)).is_any_negative()
         // Integers below 2^R are never cut, whatever else is added.
-        && x * y * k as f32 + max < (1 << adder.kept) as f32
+        && x * y * K as f32 + max < (1 << adder.kept) as f32
     {
-        return integers(a, b, [m, n, k], c);
+        return integers::<V, K>(a, b, c);
     }
     // All products lie well inside f32, and their cut sum inside 32 bits.
-    if a.reach.max(b.reach) <= NEAR && (k as u64) << (adder.aligned + 2) <= 1 << 31 {
-        return near(a, b, [m, n, k], c, adder, result);
+    if a.reach.max(b.reach) <= NEAR && (K as u64) << (adder.aligned + 2) <= 1 << 31 {
+        return near::<V, K>(a, b, c, adder, result);
     }
-    general(a, b, [m, n, k], c, adder, result);
+    general(a, b, c, adder, result);
 }
 
-/// Exponents of operands whose products and units of alignment are normal f32.
-const NEAR: i32 = 30;
+/// Exponents of operands whose products, and the units that those are aligned to, are normal f32.
+const NEAR: i32 = 50;
+
+/// An operand's rows of `N`: of A its K, of B its columns.
+#[inline(always)]
+fn rows<const N: usize, T>(all: &[T]) -> &[[T; N]] {
+    all.as_chunks::<N>().0
+}
+
+/// The same of `M` rows.
+#[inline(always)]
+fn matrix<const M: usize, const N: usize, T>(all: &[T]) -> Option<&[[T; N]; M]> {
+    rows::<N, T>(all).as_array()
+}
 
 /// Sums that stay exact in f32, in any order.
 #[inline(always)]
-fn integers(a: &Operand, b: &Operand, [_, n, k]: [usize; 3], c: &mut [f32]) {
-    for (xs, row) in a.values.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
-        for (j, out) in row.chunks_exact_mut(WIDTH).enumerate() {
-            let mut sum = [0f32; WIDTH];
-            for (x, ys) in xs.iter().zip(b.values.chunks_exact(n)) {
-                let y = &ys[j * WIDTH..][..WIDTH];
-                for w in 0..WIDTH {
-                    sum[w] += x * y[w];
-                }
-            }
-            for w in 0..WIDTH {
-                // −0 results become +0.
-                out[w] += sum[w] + 0.0;
-            }
+fn integers<V: Vector, const K: usize>(a: &Operand, b: &Operand, c: &mut Tile) {
+    let (Some(xs), Some(ys)) = (matrix::<16, K, _>(&a.values), matrix::<K, WIDTH, _>(&b.values)) else { return };
+    for (xs, row) in xs.iter().zip(c) {
+        let mut sum = V::splat(0);
+        for (x, y) in xs.iter().zip(ys) {
+            sum = sum.fadd(V::fsplat(*x).fmul(V::fload(y)));
         }
+        // −0 results become +0.
+        V::fload(row).fadd(sum.fadd(V::splat(0))).fstore(row);
     }
 }
 
-/// Outputs that are computed together.
-const WIDTH: usize = 8;
-
-/// The largest exponent of each output's addends: C and the products of a row of A with the columns `bs` yields step by step.
+/// As [`general`], of operands whose exponents are at most [`NEAR`]: in f32 and 32-bit integers. What does not fit them goes
+/// the general way.
 #[inline(always)]
-fn top_exponents<'a>(c: &[f32], a: &[i32], bs: impl Iterator<Item = &'a [i32]>) -> [i32; WIDTH] {
-    let mut top: [i32; WIDTH] = core::array::from_fn(|w| exponent(c[w]));
-    for (e, f) in a.iter().zip(bs) {
+fn near<V: Vector, const K: usize>(a: &Operand, b: &Operand, c: &mut Tile, adder: Adder, result: Result) {
+    let (Some(xs), Some(ys)) = (matrix::<16, K, _>(&a.values), matrix::<K, WIDTH, _>(&b.values)) else { return };
+    let (Some(es), Some(fs)) = (matrix::<16, K, _>(&a.exponents), matrix::<K, WIDTH, _>(&b.exponents)) else { return };
+    let aligned = V::of(adder.aligned);
+    for ((xs, es), row) in xs.iter().zip(es).zip(c) {
+        let own = V::fload(row);
+        let mut top = exponents(own);
+        for (e, f) in es.iter().zip(fs) {
+            top = top.max(V::of(*e).add(V::load(bytemuck::cast_ref(f))));
+        }
+        // Without any addend any unit serves.
+        top = V::choose(V::of(NO_EXPONENT / 2).greater(top), V::splat(0), top);
+        let e = top.max(V::of(-2 * NEAR));
+        let unit = power32(aligned.sub(e));
+        // A product is below four times 2^E, which `unit` makes 2^F: at most 2^27, as the caller has checked.
+        let mut sum = V::splat(0);
+        for (x, y) in xs.iter().zip(ys) {
+            sum = sum.add(V::fsplat(*x).fmul(V::fload(y)).fmul(unit).fcut());
+        }
+        // C is below 2^(E+1), thus below 2^26 here.
+        let own = own.fmul(unit).fcut();
+        let total = sum.add(own);
+        // The sum of all wraps, or C alone has a say and is smaller than any product.
+        let odd = sum.xor(total).and(own.xor(total)).or(top.sub(e));
+        if odd.is_any_negative() {
+            general_row(xs, es, b, row, adder, result);
+            continue;
+        }
+        let half = result == Result::Half;
+        let out = finish(total, half, adder).fmul(power32(e.sub(aligned)));
+        if half { operand::f16(to_f16(out)).fadd(V::splat(0)) } else { out }.fstore(row);
+    }
+}
+
+/// The exponents that accumulators are aligned by.
+#[inline(always)]
+fn exponents<V: Vector>(c: V) -> V {
+    let magnitude = c.and(V::splat(0x7FFF_FFFF));
+    let exponent = magnitude.shr::<23>().max(V::splat(1)).sub(V::splat(127));
+    V::choose(magnitude.equal(V::splat(0)), V::of(NO_EXPONENT), exponent)
+}
+
+/// 2^e, for exponents whose power is a normal f32.
+#[inline(always)]
+fn power32<V: Vector>(e: V) -> V {
+    e.add(V::splat(127)).shl::<23>()
+}
+
+/// The largest f32 below 2^31.
+const LARGEST: f32 = 2_147_483_520.0;
+
+/// 32-bit sums as f32: cut to R bits of fraction, or, where they are to be rounded again, with the last bit set if inexact.
+#[inline(always)]
+fn finish<V: Vector>(total: V, odd: bool, adder: Adder) -> V {
+    let magnitude = total.abs();
+    // What would become 2^31 is cut to the largest f32 below, but the magnitude 2^31 itself, which is taken for −2^31.
+    let nearest = magnitude.to_float().fmin(V::fsplat(LARGEST));
+    let error = magnitude.sub(nearest.fcut());
+    let cut = nearest.add(error.sra::<31>());
+    let bits = if odd {
+        cut.or(V::choose(error.equal(V::splat(0)), V::splat(0), V::splat(1)))
+    } else {
+        cut.and(V::splat(!0 << (23 - adder.kept)))
+    };
+    bits.or(total.and(V::splat(1 << 31)))
+}
+
+/// As [`near`], for any finite operands, in f64.
+fn general(a: &Operand, b: &Operand, c: &mut Tile, adder: Adder, result: Result) {
+    let k = a.k;
+    for ((xs, es), row) in a.values.chunks_exact(k).zip(a.exponents.chunks_exact(k)).zip(c) {
+        general_row(xs, es, b, row, adder, result);
+    }
+}
+
+vectors! {
+    fn general_row(xs: &[f32], es: &[i32], b: &Operand, row: &mut [f32; WIDTH], adder: Adder, result: Result) = doubles
+}
+
+#[inline(always)]
+fn doubles<V: Vector>(xs: &[f32], es: &[i32], b: &Operand, row: &mut [f32; WIDTH], adder: Adder, result: Result) {
+    let mut top = [0; WIDTH];
+    exponents(V::fload(row)).store(bytemuck::cast_mut(&mut top));
+    for (e, f) in es.iter().zip(rows::<WIDTH, _>(&b.exponents)) {
         for w in 0..WIDTH {
-            let sum = e + f[w];
-            top[w] = top[w].max(sum);
+            top[w] = top[w].max(e + f[w]);
         }
     }
-    top
-}
-
-/// As [`general`], of operands whose exponents are at most [`NEAR`]: in f32, and sums in 32-bit integers.
-#[inline(always)]
-fn near(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    for i in 0..m {
-        let (xs, es) = (&a.values[i * k..][..k], &a.exponents[i * k..][..k]);
-        for j in (0..n).step_by(WIDTH) {
-            let row = &mut c[i * n + j..][..WIDTH];
-            let top = top_exponents(row, es, b.exponents.chunks_exact(n).map(|fs| &fs[j..][..WIDTH]));
-            let e = top.map(|e| if e < -1000 { 0 } else { e });
-            // Without a product, C alone has a say, and it may be smaller than any product.
-            let unit = e.map(|e| f32::from_bits(((adder.aligned - e.max(-2 * NEAR) + 127) as u32) << 23));
-            let mut sum = [0i32; WIDTH];
-            for (x, ys) in xs.iter().zip(b.values.chunks_exact(n)) {
-                let y = &ys[j..][..WIDTH];
-                for w in 0..WIDTH {
-                    // SAFETY: operands are finite, and a product is below four times 2^E, which `unit` makes 2^F: at most
-                    // 2^27, as the caller has checked.
-                    sum[w] += unsafe { (x * y[w] * unit[w]).to_int_unchecked::<i32>() };
-                }
-            }
-            let mut whole = [0f64; WIDTH];
-            for w in 0..WIDTH {
-                let c = (f64::from(row[w]) * power(adder.aligned - e[w])).trunc();
-                whole[w] = (f64::from(sum[w]) + c) * power(e[w] - adder.aligned);
-            }
-            finish_all(&whole, row, adder, result);
+    // Without any addend any unit serves.
+    let top = top.map(|e| if e < NO_EXPONENT / 2 { 0 } else { e });
+    let unit = top.map(|e| power(adder.aligned - e));
+    let mut sum: [f64; WIDTH] = core::array::from_fn(|w| (f64::from(row[w]) * unit[w]).trunc());
+    for (x, y) in xs.iter().zip(rows::<WIDTH, _>(&b.values)) {
+        for w in 0..WIDTH {
+            sum[w] += (f64::from(*x) * f64::from(y[w]) * unit[w]).trunc();
         }
     }
-}
-
-#[inline(always)]
-fn general(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    for i in 0..m {
-        let (xs, es) = (&a.values[i * k..][..k], &a.exponents[i * k..][..k]);
-        for j in (0..n).step_by(WIDTH) {
-            let row = &mut c[i * n + j..][..WIDTH];
-            let top = top_exponents(row, es, b.exponents.chunks_exact(n).map(|fs| &fs[j..][..WIDTH]));
-            let mut unit = [0f64; WIDTH];
-            let mut sum = [0f64; WIDTH];
-            for w in 0..WIDTH {
-                // Zero operands give exponents far below; any unit serves then.
-                let e = if top[w] < -1000 { 0 } else { top[w] };
-                unit[w] = power(adder.aligned - e);
-                sum[w] = (f64::from(row[w]) * unit[w]).trunc();
-            }
-            for (x, ys) in xs.iter().zip(b.values.chunks_exact(n)) {
-                let (x, y) = (f64::from(*x), &ys[j..][..WIDTH]);
-                for w in 0..WIDTH {
-                    sum[w] += (x * f64::from(y[w]) * unit[w]).trunc();
-                }
-            }
-            let whole = core::array::from_fn(|w| sum[w] / unit[w]);
-            finish_all(&whole, row, adder, result);
-        }
-    }
+    let whole = core::array::from_fn(|w| sum[w] / unit[w]);
+    finish_all(&whole, row, adder, result);
 }
 
 /// 2^e, for exponents whose power is a normal f64.
 #[inline(always)]
 fn power(e: i32) -> f64 {
     f64::from_bits(((e + 1023) as u64) << 52)
-}
-
-/// The exponent that an accumulator is aligned by.
-#[inline(always)]
-fn exponent(c: f32) -> i32 {
-    let field = (c.to_bits() >> 23 & 255) as i32;
-    if c == 0.0 { NO_EXPONENT } else { field.max(1) - 127 }
 }
 
 /// Exact sums as results.
@@ -198,69 +237,51 @@ fn finish_all(sums: &[f64; WIDTH], out: &mut [f32], adder: Adder, result: Result
 }
 
 /// As [`general`], with infinities and NaN among the operands.
-fn scalar(a: &Operand, b: &Operand, [m, n, k]: [usize; 3], c: &mut [f32], adder: Adder, result: Result) {
-    for j in 0..n {
-        // One column, repeated to the width that is computed together.
-        let values = (0..k).flat_map(|l| [b.values[l * n + j]; WIDTH]).collect();
-        let exponents = (0..k).flat_map(|l| [b.exponents[l * n + j]; WIDTH]).collect();
-        let y = Operand { values, exponents, ..Operand::default() };
-        for i in 0..m {
-            let products = (0..k).map(|l| f64::from(a.values[i * k + l]) * f64::from(b.values[l * n + j]));
-            let plain = products.fold(f64::from(c[i * n + j]), |sum, x| match (sum.is_finite(), x.is_finite()) {
+fn scalar(a: &Operand, b: &Operand, c: &mut Tile, adder: Adder, result: Result) {
+    let k = a.k;
+    for ((xs, es), row) in a.values.chunks_exact(k).zip(a.exponents.chunks_exact(k)).zip(c) {
+        let before = *row;
+        // Right where all addends are finite: columns know nothing of each other.
+        general_row(xs, es, b, row, adder, result);
+        for w in 0..WIDTH {
+            let products = xs.iter().zip(rows::<WIDTH, _>(&b.values)).map(|(x, y)| f64::from(*x) * f64::from(y[w]));
+            let plain = products.fold(f64::from(before[w]), |sum, x| match (sum.is_finite(), x.is_finite()) {
                 // Finite addends cannot change what is not finite.
                 (false, true) => sum,
                 (true, true) => 0.0,
                 _ => sum + x,
             });
-            let out = &mut c[i * n + j];
             if !plain.is_finite() {
-                *out = if plain.is_nan() { NAN } else { plain as f32 };
-                continue;
+                row[w] = if plain.is_nan() { NAN } else { plain as f32 };
             }
-            let mut row = [*out; WIDTH];
-            general(&a.rows(k, i, 1), &y, [1, WIDTH, k], &mut row, adder, result);
-            *out = row[0];
-        }
-    }
-}
-
-/// `c = a · b + c` of integers; sums wrap, or are clamped once to 32 bits.
-pub(crate) fn multiply_integers(a: &[i32], b: &[i32], [m, n, k]: [usize; 3], c: &mut [i32], saturate: bool) {
-    for i in 0..m {
-        for j in 0..n {
-            let products = (0..k).map(|l| i64::from(a[i * k + l]) * i64::from(b[l * n + j]));
-            let sum = products.sum::<i64>() + i64::from(c[i * n + j]);
-            c[i * n + j] =
-                if saturate { sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32 } else { sum as i32 };
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::operand::{Side, tests};
     use super::*;
     use warpwright_numeric::{Dtype, e4m3, f16};
 
-    fn operand(values: &[f32], dtype: Dtype) -> Operand {
+    fn operand(values: &[f32], dtype: Dtype, side: Side) -> Operand {
         let bits = values.iter().map(|x| match dtype {
             Dtype::F16 => u32::from(f16::from_f32(*x).to_bits()),
             Dtype::Bf16 => x.to_bits() >> 16,
             Dtype::E4m3 => u32::from(e4m3::from_f32(*x).to_bits()),
             _ => x.to_bits(),
         });
-        let mut out = Operand::default();
-        out.decode(&bits.collect::<Vec<_>>(), dtype);
-        out
+        tests::operand(&bits.collect::<Vec<_>>(), dtype, side)
     }
 
     /// One output: the dot product of `a` and `b` plus `c`.
     fn dot(a: &[f32], b: &[f32], c: f32, dtype: Dtype, adder: Adder, result: Result) -> f32 {
-        let k = a.len();
         let wide: Vec<f32> = b.iter().flat_map(|x| [*x; WIDTH]).collect();
-        let mut out = [c; WIDTH];
-        multiply(&operand(a, dtype), &operand(&wide, dtype), [1, WIDTH, k], &mut out, adder, result);
-        assert!(out.iter().all(|x| x.to_bits() == out[0].to_bits()));
-        out[0]
+        let mut out = [[c; WIDTH]; 16];
+        let (a, b) = (operand(&a.repeat(16), dtype, Side::A), operand(&wide, dtype, Side::B));
+        multiply::<[u32; 8]>(&a, &b, &mut out, adder, result);
+        assert!(out.as_flattened().iter().all(|x| x.to_bits() == out[0][0].to_bits()));
+        out[0][0]
     }
 
     #[test]
@@ -312,62 +333,95 @@ mod tests {
         assert_eq!(dot(&[256.0; 16], &[256.0; 16], 0.0, Dtype::F16, WIDE, Result::Half), f32::INFINITY);
     }
 
-    #[test]
-    fn the_shortcut_for_integers_agrees() {
-        let mut state = 1u32;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            ((state >> 24) % 17) as f32 - 8.0
-        };
-        let a: Vec<f32> = (0..16 * 16).map(|_| next()).collect();
-        let b: Vec<f32> = (0..16 * 8).map(|_| next()).collect();
-        let (a, b) = (operand(&a, Dtype::F16), operand(&b, Dtype::F16));
-        let mut fast: Vec<f32> = (0..128).map(|_| next()).collect();
-        let mut slow = fast.clone();
-        integers(&a, &b, [16, 8, 16], &mut fast);
-        general(&a, &b, [16, 8, 16], &mut slow, WIDE, Result::Single);
-        assert_eq!(fast, slow);
+    fn generator(seed: u64) -> impl FnMut() -> u32 {
+        let mut state = seed;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32
+        }
     }
 
     #[test]
-    fn sums_in_32_bits_agree_with_the_general_ones() {
-        let mut state = 5u64;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as u32
-        };
-        for (dtype, adder, k) in
-            [(Dtype::F16, WIDE, 16), (Dtype::Bf16, WIDE, 16), (Dtype::Tf32, WIDE, 8), (Dtype::E4m3, NARROW, 32)]
-        {
-            for spread in [1, 4, 14] {
-                // Zeros, the largest fractions, and exponents around 0.
+    fn the_shortcut_for_integers_agrees() {
+        let mut next = generator(1);
+        let mut value = || (next() % 17) as f32 - 8.0;
+        let a: Vec<f32> = (0..16 * 16).map(|_| value()).collect();
+        let b: Vec<f32> = (0..16 * 8).map(|_| value()).collect();
+        let (a, b) = (operand(&a, Dtype::F16, Side::A), operand(&b, Dtype::F16, Side::B));
+        let mut fast = core::array::from_fn(|_| core::array::from_fn(|_| value()));
+        let mut slow = fast;
+        integers::<[u32; 8], 16>(&a, &b, &mut fast);
+        general(&a, &b, &mut slow, WIDE, Result::Single);
+        assert_eq!(fast, slow);
+    }
+
+    /// Of elements whose exponents reach to `reach`.
+    fn agree<const K: usize>(dtype: Dtype, adder: Adder, reach: u32) {
+        let mut next = generator(5);
+        for spread in [0, 1, 4, 14, 45].into_iter().filter(|s| *s <= reach) {
+            // Zeros, the largest fractions, and exponents around 0; sums of one sign, which fill 32 bits, and of both.
+            for signs in [1, 2] {
                 let mut value = || {
                     let e = (next() % (2 * spread + 1)) as i32 - spread as i32;
-                    let x = (1.0 + [0.0, 0.999, next() as f32 / u32::MAX as f32][next() as usize % 3]) * 2f32.powi(e);
-                    [x, -x, x, 0.0][next() as usize % 4]
+                    let fraction = [0.0, 0.999, next() as f32 / u32::MAX as f32][next() as usize % 3];
+                    let x = (1.0 + fraction) * 2f32.powi(e);
+                    if next().is_multiple_of(8) { 0.0 } else { [x, -x][next() as usize % signs] }
                 };
-                let a: Vec<f32> = (0..16 * k).map(|_| value()).collect();
-                let b: Vec<f32> = (0..8 * k).map(|_| value()).collect();
-                let c: Vec<f32> = (0..128).map(|i| value() * 2f32.powi([0, 30, -30, 120, -120][i % 5])).collect();
-                let (a, b) = (operand(&a, dtype), operand(&b, dtype));
+                let a: Vec<f32> = (0..16 * K).map(|_| value()).collect();
+                let b: Vec<f32> = (0..8 * K).map(|_| value()).collect();
+                let scales = [0, 3, 30, -30, 80, -120];
+                let c: Tile =
+                    core::array::from_fn(|i| core::array::from_fn(|j| value() * 2f32.powi(scales[(8 * i + j) % 6])));
+                let (mut a, b) = (operand(&a, dtype, Side::A), operand(&b, dtype, Side::B));
+                // Rows without a product, in which C may be tiny.
+                a.values[..2 * K].fill(0.0);
+                a.exponents[..2 * K].fill(NO_EXPONENT);
                 for result in [Result::Single, Result::Half] {
-                    let (mut fast, mut slow) = (c.clone(), c.clone());
-                    near(&a, &b, [16, 8, k], &mut fast, adder, result);
-                    general(&a, &b, [16, 8, k], &mut slow, adder, result);
-                    let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-                    assert_eq!(bits(&fast), bits(&slow), "{dtype:?} {spread} {result:?}");
+                    let (mut fast, mut slow) = (c, c);
+                    near::<[u32; 8], K>(&a, &b, &mut fast, adder, result);
+                    general(&a, &b, &mut slow, adder, result);
+                    let bits = |x: Tile| x.map(|row| row.map(f32::to_bits));
+                    assert_eq!(bits(fast), bits(slow), "{dtype:?} {spread} {signs} {result:?}");
                 }
             }
         }
     }
 
     #[test]
-    fn integer_sums_wrap_or_clamp() {
-        let mut c = [i32::MAX; 8];
-        multiply_integers(&[1], &[1; 8], [1, 8, 1], &mut c, false);
-        assert_eq!(c, [i32::MIN; 8]);
-        let mut c = [i32::MAX; 8];
-        multiply_integers(&[1], &[1; 8], [1, 8, 1], &mut c, true);
-        assert_eq!(c, [i32::MAX; 8]);
+    fn sums_in_32_bits_agree_with_the_general_ones() {
+        agree::<16>(Dtype::F16, WIDE, 14);
+        agree::<8>(Dtype::F16, WIDE, 14);
+        agree::<16>(Dtype::Bf16, WIDE, 45);
+        agree::<8>(Dtype::Tf32, WIDE, 45);
+        agree::<4>(Dtype::Tf32, WIDE, 45);
+        agree::<32>(Dtype::E4m3, NARROW, 7);
+    }
+
+    #[test]
+    fn sums_of_32_bits_are_cut_and_marked() {
+        // 24 bits are kept; what is lost shows in the last of them, where it is asked for.
+        let edges = [
+            0,
+            1,
+            -1,
+            1 << 24,
+            (1 << 24) + 1,
+            -(1 << 24) - 3,
+            (1 << 30) + 63,
+            i32::MAX,
+            i32::MAX - 128,
+            i32::MIN,
+            i32::MIN + 1,
+        ];
+        for total in edges {
+            let magnitude = total.unsigned_abs();
+            let drop = 8u32.saturating_sub(magnitude.leading_zeros());
+            let (cut, lost) = (magnitude >> drop << drop, magnitude & ((1 << drop) - 1) != 0);
+            let expected = cut as f32 * if total < 0 { -1.0 } else { 1.0 };
+            let of = |odd| finish([total as u32; 8], odd, WIDE)[0];
+            assert_eq!(of(false), expected.to_bits(), "{total}");
+            assert_eq!(of(true), expected.to_bits() | u32::from(lost), "{total}");
+        }
+        assert_eq!(finish([(1 << 14) + 1; 8], false, NARROW), [2f32.powi(14).to_bits(); 8]);
     }
 }
