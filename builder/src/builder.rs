@@ -56,9 +56,9 @@ impl<Ar, A, Acc, Io, P, N> GemmBuilder<Ar, A, Acc, Io, P, N> {
     }
 }
 
-impl<Ar, A, Acc, Io, T, C, S, G, W, N> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W>, N> {
+impl<Ar, A, Acc, Io, T, C, S, G, W, Q, N> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, Q>, N> {
     /// What one block (under `TwoSm` one pair of blocks) computes at a time: M, N and K in elements.
-    pub fn tile<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<X, C, S, G, W>, N>
+    pub fn tile<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<X, C, S, G, W, Q>, N>
     where
         X: ShapeChoice,
     {
@@ -66,7 +66,7 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, N> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S,
     }
 
     /// Blocks that share loads: extents along M and N; K is 1.
-    pub fn cluster<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, X, S, G, W>, N>
+    pub fn cluster<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, X, S, G, W, Q>, N>
     where
         X: ShapeChoice,
     {
@@ -74,7 +74,7 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, N> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S,
     }
 
     /// How loading, multiplying and storing overlap.
-    pub fn schedule<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, X, G, W>, N>
+    pub fn schedule<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, X, G, W, Q>, N>
     where
         X: Schedule,
     {
@@ -82,7 +82,7 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, N> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S,
     }
 
     /// Depth of the pipeline through shared memory.
-    pub fn stages<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, X, W>, N>
+    pub fn stages<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, X, W, Q>, N>
     where
         X: StagesChoice,
     {
@@ -90,9 +90,17 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, N> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S,
     }
 
     /// How tiles are handed to blocks.
-    pub fn scheduler<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, X>, N>
+    pub fn scheduler<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, X, Q>, N>
     where
         X: TileScheduler,
+    {
+        self.with()
+    }
+
+    /// How sums are kept where the instruction keeps fewer bits of them than the accumulator: fp8 by wgmma.
+    pub fn accumulation<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, X>, N>
+    where
+        X: Accumulation,
     {
         self.with()
     }

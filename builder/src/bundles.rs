@@ -9,8 +9,8 @@ pub struct Operands<B = Auto, D = Auto, LA = Auto, LB = Auto, LD = Auto, S = NoS
     PhantomData<(B, D, LA, LB, LD, S)>,
 );
 
-/// How it is multiplied: tile, cluster, schedule, stages, scheduler.
-pub struct Plan<T = Auto, C = Auto, S = Auto, N = Auto, W = Auto>(PhantomData<(T, C, S, N, W)>);
+/// How it is multiplied: tile, cluster, schedule, stages, scheduler, accumulation.
+pub struct Plan<T = Auto, C = Auto, S = Auto, N = Auto, W = Auto, Q = Auto>(PhantomData<(T, C, S, N, W, Q)>);
 
 /// What an [`Operands`] bundle stands for beside an A of this element.
 pub trait OperandsOf<A: Element>: 'static {
@@ -57,11 +57,22 @@ pub trait PlanOf: 'static {
     type Stages: StagesChoice;
     /// The tile scheduler.
     type Scheduler: TileScheduler;
+    /// How sums are kept.
+    type Accumulation: Accumulation;
 }
-impl<T: ShapeChoice, C: ShapeChoice, S: Schedule, N: StagesChoice, W: TileScheduler> PlanOf for Plan<T, C, S, N, W> {
+impl<T, C, S, N, W, Q> PlanOf for Plan<T, C, S, N, W, Q>
+where
+    T: ShapeChoice,
+    C: ShapeChoice,
+    S: Schedule,
+    N: StagesChoice,
+    W: TileScheduler,
+    Q: Accumulation,
+{
     type Tile = T;
     type Cluster = C;
     type Schedule = S;
     type Stages = N;
     type Scheduler = W;
+    type Accumulation = Q;
 }

@@ -30,6 +30,7 @@ pub type Universal<Ar, A, Acc, Io, P, N> = GemmUniversal<
             TransformOf<Ar, A, Acc, Io, P>,
             <Io as OperandsOf<A>>::Scales,
             InstructionOf<Ar, A, Acc, Io, P>,
+            <P as PlanOf>::Accumulation,
         ),
         (<P as PlanOf>::Tile, <P as PlanOf>::Cluster, <P as PlanOf>::Stages, <P as PlanOf>::Schedule),
     >,

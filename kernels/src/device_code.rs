@@ -10,9 +10,7 @@ pub fn mainloop(spec: &Spec) -> bool {
     let threads = matches!(spec.loader, LoaderId::CP_ASYNC | LoaderId::GLOBAL_TO_REGISTER);
     let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE) && warps && threads;
     let roles = matches!(spec.schedule, ScheduleId::WARP_SPECIALIZED | ScheduleId::PINGPONG | ScheduleId::COOPERATIVE);
-    // wgmma keeps 13 bits of fp8 sums, which have to be promoted.
-    let kept = spec.a.bits() > 8 || matches!(spec.acc, Dtype::I32);
-    let warp_specialized = roles && matches!(spec.instruction, InstructionId::WGMMA) && spec.loader.is_tma() && kept;
+    let warp_specialized = roles && matches!(spec.instruction, InstructionId::WGMMA) && spec.loader.is_tma();
     spec.mainloop.is_some() || (as_they_are && element(spec.d) && (multistage || warp_specialized))
 }
 

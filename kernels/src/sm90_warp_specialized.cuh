@@ -14,8 +14,9 @@
 //   box_offset(i), box_bytes    where it goes, from the slice's start, and its size
 //   descriptor                  the constant fields of its matrix descriptors
 //   block_step(k_block)         bytes from a stage's start to a K block
-//   part_step(part)             bytes from a stage's start to rows 64 * part
-// `Wgmma::multiply<accumulate>` is one instruction, K block of `Wgmma::k`.
+//   part_step(part)             bytes from a stage's start to rows 64 * part of A, to columns `Wgmma::n` * part of B
+// `Wgmma::multiply<accumulate>` is one instruction of `Wgmma::n` columns and a K block of `Wgmma::k`, `Wgmma::finish` waits for
+// all. Where `cfg::promotion` is not 0 the sum of so many products is made by itself, then added to the accumulators.
 
 // A place in the ring, and the parity of the phase that fills it.
 struct Sm90Stage {
@@ -176,21 +177,19 @@ struct Sm90WarpSpecialized {
     __device__ __forceinline__ void begin() const { ptx::setmaxnreg_inc<cfg::consumer_registers>(); }
 
     // A consumer: one tile.
-    __device__ __forceinline__ void run(const Work& work, Accumulators& accumulators) {
-        // The first instruction overwrites the accumulators: zeroing them would tie the ordinary pipes to the instruction's.
-        multiply<false>(accumulators);
-        Sm90Stage done = stage;
-        stage.advance();
+    template <class Sums>
+    __device__ __forceinline__ void run(const Work& work, Sums& accumulators) {
+        if constexpr (cfg::promotion > 0) {
+            Accumulator sums[Wgmma::n / 8][4] = {};
+#pragma unroll
+            for (unsigned part = 0; part < Accumulators::parts; ++part)
+#pragma unroll
+                for (unsigned j = 0; j < Accumulators::fragments_n * 4; ++j) accumulators.value[part][j / 4][j % 4] = 0;
 #pragma unroll 1
-        for (unsigned tile = 1; tile < k_tiles(work); ++tile) {
-            multiply<true>(accumulators);
-            ptx::wgmma_wait<1>();
-            release(done);
-            done = stage;
-            stage.advance();
+            for (unsigned tile = 0; tile < k_tiles(work); ++tile) promote(accumulators, sums);
+        } else {
+            in_place(work, accumulators);
         }
-        ptx::wgmma_wait<0>();
-        release(done);
     }
 
     // Warps stage in slabs of their own, and TMA fills what was released.
@@ -264,9 +263,28 @@ struct Sm90WarpSpecialized {
         }
     }
 
+    // The instructions add to the accumulators, one stage's behind another's.
+    template <class Sums>
+    __device__ __forceinline__ void in_place(const Work& work, Sums& accumulators) {
+        // The first instruction overwrites the accumulators: zeroing them would tie the ordinary pipes to the instruction's.
+        multiply<false>(accumulators);
+        Sm90Stage done = stage;
+        stage.advance();
+#pragma unroll 1
+        for (unsigned tile = 1; tile < k_tiles(work); ++tile) {
+            multiply<true>(accumulators);
+            ptx::wgmma_wait<1>();
+            release(done);
+            done = stage;
+            stage.advance();
+        }
+        ptx::wgmma_wait<0>();
+        release(done);
+    }
+
     // Waits for the stage and multiplies it; the instructions are in flight when this returns.
-    template <bool accumulate>
-    __device__ __forceinline__ void multiply(Accumulators& accumulators) const {
+    template <bool accumulate, class Sums>
+    __device__ __forceinline__ void multiply(Sums& accumulators) const {
         ptx::mbarrier_wait(full(stage.index), stage.parity);
         const unsigned a = shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows;
         const unsigned b = shared + OperandB::shared + stage.index * OperandB::stage_bytes;
@@ -285,6 +303,45 @@ struct Sm90WarpSpecialized {
                 }
             }
         ptx::wgmma_commit();
+    }
+
+    // Waits for the stage, multiplies it and gives it back. Sums of one instruction's rows and columns are made at a time, so that
+    // few registers hold them; meanwhile other warp groups multiply.
+    template <class Sums>
+    __device__ __forceinline__ void promote(Sums& accumulators, Accumulator (&sums)[Wgmma::n / 8][4]) {
+        constexpr unsigned blocks = cfg::promotion / Wgmma::k, columns = cfg::tile_n / Wgmma::n;
+        constexpr unsigned rounds = k_blocks / blocks * Accumulators::parts * columns;
+        ptx::mbarrier_wait(full(stage.index), stage.parity);
+        const unsigned a = shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows;
+        const unsigned b = shared + OperandB::shared + stage.index * OperandB::stage_bytes;
+#pragma unroll
+        for (unsigned i = 0; i < rounds; ++i) {
+            const unsigned column = i % columns, part = i / columns % Accumulators::parts;
+            const unsigned first = i / columns / Accumulators::parts * blocks;
+            ptx::wgmma_fence();
+#pragma unroll
+            for (unsigned block = first; block < first + blocks; ++block) {
+                const unsigned long long x = matrix<OperandA>(a + OperandA::part_step(part) + OperandA::block_step(block));
+                const unsigned long long y = matrix<OperandB>(b + OperandB::part_step(column) + OperandB::block_step(block));
+                if (block > first) {
+                    Wgmma::multiply<true>(sums, x, y);
+                } else {
+                    // This is 0. If the assembler knew, each round would have registers of its own: it would spill.
+                    Wgmma::multiply(sums, x, y, params.reserved);
+                }
+            }
+            ptx::wgmma_commit();
+            Wgmma::finish(sums);
+            if (i + 1 == rounds) {
+                release(stage);
+                stage.advance();
+            }
+#pragma unroll
+            for (unsigned j = 0; j < Wgmma::n / 8; ++j)
+#pragma unroll
+                for (unsigned v = 0; v < 4; ++v)
+                    accumulators.value[part][column * (Wgmma::n / 8) + j][v] += sums[j][v];
+        }
     }
 
     // Bits 4 to 17 of the address are the start; the block's rank above them is stripped.

@@ -70,6 +70,7 @@ where
         loader: <M::Loader as Loader>::ID,
         transform: <M::Transform as Transform>::ID,
         scales: <M::Scales as Scales>::SPEC,
+        accumulation: M::ACCUMULATION,
         tile: <M::Tile as ShapeChoice>::VALUE,
         cluster: <M::Cluster as ShapeChoice>::VALUE,
         stages: <M::Stages as StagesChoice>::VALUE,

@@ -144,6 +144,9 @@ pub struct Plan {
     pub schedule: Option<String>,
     /// Scheduler, such as `persistent`.
     pub scheduler: Option<String>,
+    /// Whether sums of fp8 may be kept in the instruction's own precision.
+    #[serde(default)]
+    pub fast_accumulation: bool,
     /// Parts that K is cut into.
     pub splits: Option<usize>,
     /// Whether A and B change places.

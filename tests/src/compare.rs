@@ -113,7 +113,7 @@ pub fn judge(case: &Prepared, reference: &Reference, outcome: &Outcome) -> Repor
             }
         }
         (Outcome::Failed { kind, text, .. }, _) => Verdict::Fail(format!("{kind:?}: {text}")),
-        (Outcome::Done { d, kernel }, _) => {
+        (Outcome::Done { d, kernel, .. }, _) => {
             report.kernel.clone_from(kernel);
             match with_bytes(&case.d, d) {
                 Ok(d) => {

@@ -10,7 +10,8 @@ use warpwright::epilogue::parse::{Argument, Functions, NameKind, expression_with
 use warpwright::runtime::{RawView, RawViewMut, Strided};
 use warpwright::spec::{Function, HostFn, Node, ScalarKind};
 use warpwright::{
-    AnyGemm, Arg, Args, BuildError, CallArgs, Device, GemmDesc, KernelPlan, Mnk, PlanError, RunError, Stream, Tensor,
+    AccumulationId, AnyGemm, Arg, Args, BuildError, CallArgs, Device, GemmDesc, KernelPlan, Mnk, PlanError, RunError,
+    Stream, Tensor,
 };
 use warpwright_numeric::Dtype;
 
@@ -45,7 +46,7 @@ impl Library {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn attempt(&self, case: &Prepared, d: &mut Memory) -> Result<String, Refusal> {
+    fn attempt(&self, case: &Prepared, d: &mut Memory) -> Result<(String, Option<AccumulationId>), Refusal> {
         let (node, arguments) = epilogue(case)?;
         let desc = describe(&case.case, node)?;
         let mut gemm = AnyGemm::new(&desc, &self.device).map_err(|e| (build_kind(&e), e.to_string()))?;
@@ -82,8 +83,11 @@ impl Library {
         let name = compiled.last().map_or_else(String::new, |(plan, executable)| {
             executable.kernels().first().map_or_else(|| plan.name(), |kernel| kernel.entry.clone())
         });
+        // The CPU's sums are whole.
+        let on_gpu = compiled.last().filter(|_| !self.device.is_host());
+        let narrow = on_gpu.and_then(|(plan, _)| plan.spec.narrow_sums());
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).extend(compiled.into_iter().map(|(plan, _)| plan));
-        Ok(name)
+        Ok((name, narrow))
     }
 
     fn upload(&self, operand: &Operand) -> Memory {
@@ -101,7 +105,7 @@ impl Runner for Library {
         let outcome = self.attempt(case, &mut d);
         let d = d.bytes(&self.stream);
         match outcome {
-            Ok(kernel) => Outcome::Done { d, kernel },
+            Ok((kernel, narrow)) => Outcome::Done { d, kernel, narrow },
             Err((kind, text)) => Outcome::Failed { kind, text, d },
         }
     }
@@ -215,6 +219,9 @@ fn describe(case: &Case, epilogue: &'static Node) -> Result<GemmDesc, Refusal> {
     desc.stages = plan.stages;
     if let Some(name) = &plan.schedule {
         desc.schedule = warpwright::ScheduleId::from_name(name).ok_or_else(|| unknown("schedule", name))?;
+    }
+    if plan.fast_accumulation {
+        desc.accumulation = AccumulationId::FAST_ACCUM;
     }
     if let Some(name) = &plan.scheduler {
         let plain: String = name.chars().filter(|c| *c != '_').collect();

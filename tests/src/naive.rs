@@ -39,7 +39,7 @@ impl Runner for Naive {
             Dtype::F32 => self.compute::<f32>(case),
             _ => self.compute::<f64>(case),
         };
-        Outcome::Done { d: d.bytes.to_vec(), kernel: "naive".to_owned() }
+        Outcome::Done { d: d.bytes.to_vec(), kernel: "naive".to_owned(), narrow: None }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The right answer, in f64, with a bound on the error that a right kernel may make.
 //!
-//! The accumulator's bound is 2⁻²³·√K·‖a_i‖·‖b_j‖ for f32 accumulators (2⁻⁵² for f64, none for integers). The epilogue
+//! The accumulator's bound is 2⁻²³·√K·‖a_i‖·‖b_j‖ for f32 accumulators (2⁻⁵² for f64, none for integers); where an instruction
+//! keeps 14 bits of sums of fp8, 2⁻¹⁶·√K·‖a_i‖·‖b_j‖, and if they are promoted as much of every 128 products. The epilogue
 //! runs in f32 on devices, so every operation carries the bounds of its arguments on and adds its own rounding, half an
 //! ulp (2⁻²⁴ of the result): a sum adds the bounds, a product weighs each by the other factor, a quotient divides by
 //! the smallest divisor, `min`, `max` and `relu` take the larger bound, a user's function multiplies by its slope.
 //! For `alpha*acc` that is |alpha| times the accumulator's bound plus one rounding.
 
 use rayon::prelude::*;
+use warpwright::AccumulationId;
 use warpwright_numeric::Dtype;
 
 use crate::expression::{Expression, Leaves, Operator, Value, extreme};
@@ -34,12 +36,17 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Computes D.
+    /// Computes D; sums are whole.
     pub fn of(case: &Prepared) -> Self {
+        Self::summed(case, None)
+    }
+
+    /// Computes D for a kernel whose instruction keeps 14 bits of sums, and how it keeps them.
+    pub fn summed(case: &Prepared, narrow: Option<AccumulationId>) -> Self {
         let (rows, columns, batch) = (case.case.m, case.case.n, case.case.batch);
         let mut values = vec![Tracked { value: 0.0, error: 0.0 }; batch * rows * columns];
         if !values.is_empty() {
-            values.par_chunks_mut(rows * columns).enumerate().for_each(|(b, out)| entry(case, b, out));
+            values.par_chunks_mut(rows * columns).enumerate().for_each(|(b, out)| entry(case, narrow, b, out));
         }
         Self { rows, columns, values }
     }
@@ -55,7 +62,7 @@ impl Reference {
     }
 }
 
-fn entry(case: &Prepared, batch: usize, out: &mut [Tracked]) {
+fn entry(case: &Prepared, narrow: Option<AccumulationId>, batch: usize, out: &mut [Tracked]) {
     let (m, n, k) = (case.case.m, case.case.n, case.case.k);
     let multiply = case.epilogue.reads(&|e| matches!(e, Expression::Acc));
     let k = if multiply { k } else { 0 };
@@ -68,6 +75,13 @@ fn entry(case: &Prepared, batch: usize, out: &mut [Tracked]) {
         Dtype::I32 => 0.0,
         _ => 2.0 * ROUNDING,
     } * (k as f64).sqrt();
+    let unit = unit
+        + match narrow {
+            None => 0.0,
+            Some(AccumulationId::FAST_ACCUM) => 2f64.powi(-16) * (k as f64).sqrt(),
+            // By Cauchy and Schwarz, the sum of what each part may be off.
+            Some(AccumulationId::PROMOTED) => 2f64.powi(-16) * (k.min(128) as f64).sqrt(),
+        };
     out.par_chunks_mut(n).enumerate().for_each(|(row, out)| {
         let a = &a[row * k..][..k];
         let a_norm = norm(a);

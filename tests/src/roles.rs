@@ -1,7 +1,7 @@
 //! Problems for the warp-specialised mainloop: majors, tiles, clusters, schedules, depths and tails, for whichever device has it.
 
 use warpwright::prelude::*;
-use warpwright::{CallArgs, ScheduleId, SchedulerId};
+use warpwright::{AccumulationId, CallArgs, ScheduleId, SchedulerId};
 
 use crate::random::{draw, normal};
 
@@ -45,6 +45,44 @@ pub const CASES: &[RolesCase] = &[
     RolesCase { schedule: PINGPONG, tile: (64, 64, 64), cluster: (2, 1), stages: Some(3), orders: (R, R, R), extents: (600, 72, 200) },
     RolesCase { schedule: ONE, tile: (64, 24, 64), cluster: (1, 1), stages: Some(5), orders: (R, C, R), extents: (70, 50, 200) },
     RolesCase { schedule: ONE, tile: (64, 8, 64), cluster: (1, 1), stages: Some(2), orders: (R, R, R), extents: (64, 16, 128) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 256, 64), cluster: (1, 1), stages: Some(3), orders: (R, C, R), extents: (130, 264, 200) },
+    RolesCase { schedule: COOPERATIVE, tile: (256, 128, 64), cluster: (1, 2), stages: Some(2), orders: (R, C, R), extents: (264, 136, 264) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 160, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (264, 176, 136) },
+    RolesCase { schedule: PINGPONG, tile: (128, 128, 64), cluster: (1, 1), stages: Some(3), orders: (R, C, R), extents: (264, 136, 200) },
+];
+
+/// What is multiplied, and how sums are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct RolesTypes {
+    /// Element of A.
+    pub a: Dtype,
+    /// Element of B.
+    pub b: Dtype,
+    /// How sums are kept.
+    pub accumulation: AccumulationId,
+}
+
+impl RolesTypes {
+    /// One element, sums as usual.
+    pub const fn of(element: Dtype) -> RolesTypes {
+        RolesTypes { a: element, b: element, accumulation: AccumulationId::PROMOTED }
+    }
+}
+
+const fn fp8(a: Dtype, b: Dtype, accumulation: AccumulationId) -> RolesTypes {
+    RolesTypes { a, b, accumulation }
+}
+
+/// Everything that wgmma multiplies.
+pub const TYPES: &[RolesTypes] = &[
+    RolesTypes::of(Dtype::Bf16),
+    RolesTypes::of(Dtype::F16),
+    RolesTypes::of(Dtype::Tf32),
+    RolesTypes::of(Dtype::I8),
+    fp8(Dtype::E4m3, Dtype::E4m3, AccumulationId::PROMOTED),
+    fp8(Dtype::E5m2, Dtype::E4m3, AccumulationId::FAST_ACCUM),
+    fp8(Dtype::E4m3, Dtype::E5m2, AccumulationId::PROMOTED),
+    fp8(Dtype::E5m2, Dtype::E5m2, AccumulationId::FAST_ACCUM),
 ];
 
 /// A small integer, exact in every type.
@@ -68,15 +106,18 @@ fn place<T: Element>(
 }
 
 /// D, in the accumulator's element, of a case with K as given, from A and B of these values. D is poisoned before.
-fn multiply<T: Element, D: Element>(
+fn multiply<T: Element, U: Element, D: Element>(
     device: &Device,
     case: &RolesCase,
     k: usize,
-    value: impl Fn(u64, usize, usize) -> T + Sync,
+    accumulation: AccumulationId,
+    value: impl Fn(u64, usize, usize) -> f64 + Sync,
 ) -> Result<Tensor<D>> {
     let (m, n, _) = case.extents;
     let desc = GemmDesc {
+        b: U::DTYPE,
         d: D::DTYPE,
+        accumulation: accumulation_of(case, T::DTYPE, accumulation),
         tile: Some(Mnk::new(case.tile.0, case.tile.1, case.tile.2 * 16 / T::DTYPE.bits())),
         cluster: Some(Mnk::new(case.cluster.0, case.cluster.1, 1)),
         stages: case.stages,
@@ -86,8 +127,8 @@ fn multiply<T: Element, D: Element>(
     };
     let gemm = AnyGemm::new(&desc, device)?;
     let stream = device.new_stream()?;
-    let (a, at) = place(&stream, (m, k), case.orders.0, |i, j| value(1, i, j))?;
-    let (b, bt) = place(&stream, (k, n), case.orders.1, |i, j| value(2, i, j))?;
+    let (a, at) = place(&stream, (m, k), case.orders.0, |i, j| T::from_f64(value(1, i, j)))?;
+    let (b, bt) = place(&stream, (k, n), case.orders.1, |i, j| U::from_f64(value(2, i, j)))?;
     let a = if at { a.view().transposed() } else { a.view() };
     let b = if bt { b.view().transposed() } else { b.view() };
     let mut d = Tensor::<D>::zeros_on(&stream, Strided::dense(m, n, case.orders.2))?;
@@ -96,21 +137,56 @@ fn multiply<T: Element, D: Element>(
     Ok(d.to_host(&stream)?)
 }
 
-/// Products of small integers, which must be exact.
+/// Products of small integers, which must be exact: fp8's sums stay below 2^14.
 ///
 /// # Errors
 /// The first element that is wrong, or what was refused.
-pub fn exact(device: &Device, case: &RolesCase, k: usize, element: Dtype) -> Result {
-    match element {
-        Dtype::F16 => exact_of::<f16, f32>(device, case, k),
-        Dtype::Bf16 => exact_of::<bf16, f32>(device, case, k),
-        Dtype::Tf32 => exact_of::<tf32, f32>(device, case, k),
-        Dtype::I8 => exact_of::<i8, i32>(device, case, k),
-        other => Err(format!("{other} is not among the elements of these cases").into()),
+pub fn exact(device: &Device, case: &RolesCase, k: usize, types: RolesTypes) -> Result {
+    let by = types.accumulation;
+    match (types.a, types.b) {
+        (Dtype::F16, Dtype::F16) => exact_of::<f16, f16, f32>(device, case, k, by),
+        (Dtype::Bf16, Dtype::Bf16) => exact_of::<bf16, bf16, f32>(device, case, k, by),
+        (Dtype::Tf32, Dtype::Tf32) => exact_of::<tf32, tf32, f32>(device, case, k, by),
+        (Dtype::I8, Dtype::I8) => exact_of::<i8, i8, i32>(device, case, k, by),
+        (Dtype::E4m3, Dtype::E4m3) => exact_of::<e4m3, e4m3, f32>(device, case, k, by),
+        (Dtype::E4m3, Dtype::E5m2) => exact_of::<e4m3, e5m2, f32>(device, case, k, by),
+        (Dtype::E5m2, Dtype::E4m3) => exact_of::<e5m2, e4m3, f32>(device, case, k, by),
+        (Dtype::E5m2, Dtype::E5m2) => exact_of::<e5m2, e5m2, f32>(device, case, k, by),
+        (a, b) => Err(format!("{a} x {b} is not among the elements of these cases").into()),
     }
 }
 
-fn exact_of<T: Element, D: Element>(device: &Device, case: &RolesCase, k: usize) -> Result {
+/// Sums are promoted a whole number of times a tile; a shallower tile keeps them in the instruction.
+fn accumulation_of(case: &RolesCase, element: Dtype, given: AccumulationId) -> AccumulationId {
+    if element.is_fp8() && case.tile.2 * 2 % 128 != 0 { AccumulationId::FAST_ACCUM } else { given }
+}
+
+/// 2^15 products of 1: promoted, their sum is exact; in the instruction alone it stays at 2^14, whose ulp is more than each.
+///
+/// # Errors
+/// Another sum.
+pub fn promotion(device: &Device) -> Result {
+    let k = 1 << 15;
+    for (case, accumulation, sum) in [
+        (CASES[11], AccumulationId::PROMOTED, k as f32),
+        (CASES[12], AccumulationId::PROMOTED, k as f32),
+        (CASES[11], AccumulationId::FAST_ACCUM, 16384.0),
+    ] {
+        let case = RolesCase { extents: (8, 16, k), orders: (R, C, R), stages: None, ..case };
+        let d = multiply::<e4m3, e4m3, f32>(device, &case, k, accumulation, |_, _, _| 1.0)?;
+        if let Some(other) = d.to_vec()?.into_iter().find(|x| *x != sum) {
+            return Err(format!("{} sums {k} products of 1 to {other}, not {sum}", accumulation.name()).into());
+        }
+    }
+    Ok(())
+}
+
+fn exact_of<T: Element, U: Element, D: Element>(
+    device: &Device,
+    case: &RolesCase,
+    k: usize,
+    accumulation: AccumulationId,
+) -> Result {
     let (element, (m, n, _)) = (T::DTYPE, case.extents);
     // TMA wants rows in multiples of 16 bytes.
     let k = k.next_multiple_of(128 / element.bits());
@@ -119,7 +195,7 @@ fn exact_of<T: Element, D: Element>(device: &Device, case: &RolesCase, k: usize)
         16 => *case,
         _ => RolesCase { orders: (R, C, case.orders.2), ..*case },
     };
-    let d = multiply::<T, D>(device, case, k, |key, i, j| T::from_f64(integer(key, i, j)))?;
+    let d = multiply::<T, U, D>(device, case, k, accumulation, integer)?;
     let column = |j: usize| (0..k).map(|l| integer(2, l, j)).collect::<Vec<_>>();
     let columns: Vec<_> = (0..n).map(column).collect();
     for i in 0..m {
@@ -136,22 +212,30 @@ fn exact_of<T: Element, D: Element>(device: &Device, case: &RolesCase, k: usize)
 }
 
 /// The bits of a product of random values under every schedule, tile, cluster and depth of [`CASES`]: there is but one order in
-/// which K is summed.
+/// which K is summed, for bf16 and for either way to keep the sums of fp8.
 ///
 /// # Errors
 /// The first kernel whose bits differ from the first one's, or what was refused.
 pub fn same_bits(device: &Device, extents: (usize, usize, usize)) -> Result<usize> {
-    let value = |key, i, j| bf16::from_f32(normal(draw(key, (i * 100_003 + j) as u64)) as f32);
+    same_bits_of::<bf16>(device, extents, AccumulationId::PROMOTED)?;
+    same_bits_of::<e4m3>(device, extents, AccumulationId::PROMOTED)?;
+    same_bits_of::<e4m3>(device, extents, AccumulationId::FAST_ACCUM)?;
+    Ok(CASES.len())
+}
+
+fn same_bits_of<T: Element>(device: &Device, extents: (usize, usize, usize), accumulation: AccumulationId) -> Result {
+    let value = |key, i, j| normal(draw(key, (i * 100_003 + j) as u64));
     let bits = |case: &RolesCase| -> Result<Vec<u32>> {
-        let case = RolesCase { extents, orders: (case.orders.0, case.orders.1, R), ..*case };
-        let d = multiply::<bf16, f32>(device, &case, extents.2, value)?;
+        let (a, b) = if T::DTYPE.is_fp8() { (R, C) } else { (case.orders.0, case.orders.1) };
+        let case = RolesCase { extents, orders: (a, b, R), ..*case };
+        let d = multiply::<T, T, f32>(device, &case, extents.2, accumulation, value)?;
         Ok(d.to_vec()?.into_iter().map(f32::to_bits).collect())
     };
     let first = bits(&CASES[0])?;
     for case in &CASES[1..] {
-        if bits(case)? != first {
-            return Err(format!("{case:?} gives other bits than {:?}", CASES[0]).into());
+        if accumulation_of(case, T::DTYPE, accumulation) == accumulation && bits(case)? != first {
+            return Err(format!("{} by {case:?} gives other bits than {:?}", T::DTYPE, CASES[0]).into());
         }
     }
-    Ok(CASES.len())
+    Ok(())
 }

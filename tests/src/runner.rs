@@ -5,6 +5,7 @@ use crate::compare::{Report, judge};
 use crate::expected::Outside;
 use crate::prepare::Prepared;
 use crate::reference::Reference;
+use warpwright::AccumulationId;
 
 /// Something that multiplies: a backend, a mainloop, or a model of a faulty one.
 pub trait Runner {
@@ -21,6 +22,8 @@ pub enum Outcome {
         d: Vec<u8>,
         /// Name of the launched kernel.
         kernel: String,
+        /// How its sums were kept, if its instruction keeps 14 bits of them.
+        narrow: Option<AccumulationId>,
     },
     /// It was refused with a typed error.
     Failed {
@@ -51,7 +54,11 @@ fn run_one(case: &Case, runner: &dyn Runner, outside: &Outside) -> Report {
     // A panic is a fault of one row, not the end of the table.
     let attempt = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runner.run(&prepared)));
     let Ok(outcome) = attempt else { return Report::failed(&case.name, "panicked".to_owned()) };
-    let report = judge(&prepared, &Reference::of(&prepared), &outcome);
+    let narrow = match outcome {
+        Outcome::Done { narrow, .. } => narrow,
+        _ => None,
+    };
+    let report = judge(&prepared, &Reference::summed(&prepared, narrow), &outcome);
     match (&outcome, outside.get(&case.name)) {
         (Outcome::Done { d, .. }, Some(known)) if report.passed() => match known.check_output(&prepared, d) {
             Ok(()) => report,

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use warpwright::prelude::*;
 use warpwright::runtime::emulator::EmulatorOptions;
 use warpwright_tests::need_nvrtc;
-use warpwright_tests::roles::{CASES, exact, same_bits};
+use warpwright_tests::roles::{CASES, RolesTypes, TYPES, exact, promotion, same_bits};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -23,13 +23,18 @@ fn products_of_integers_are_exact() -> Result {
         .par_iter()
         .enumerate()
         .flat_map_iter(|(i, case)| {
-            let element = [Dtype::F16, Dtype::Tf32, Dtype::I8][i % 3];
-            let seed = i as u64;
-            [(seed, case, case.extents.2, Dtype::Bf16), (seed + 1, case, 0, Dtype::Bf16), (seed + 2, case, 96, element)]
+            let (usual, seed) = (RolesTypes::of(Dtype::Bf16), i as u64);
+            let [other, fp8] = [TYPES[1 + i % 3], TYPES[4 + i % 4]];
+            [
+                (seed, case, case.extents.2, usual),
+                (seed + 1, case, 0, usual),
+                (seed + 2, case, 96, other),
+                (seed + 3, case, case.extents.2 + 128, fp8),
+            ]
         })
-        .filter_map(|(seed, case, k, element)| {
-            let outcome = device(seed).and_then(|device| exact(&device, case, k, element));
-            outcome.err().map(|e| format!("{case:?}: {e}"))
+        .filter_map(|(seed, case, k, types)| {
+            let outcome = device(seed).and_then(|device| exact(&device, case, k, types));
+            outcome.err().map(|e| format!("{types:?} by {case:?}: {e}"))
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -39,8 +44,14 @@ fn products_of_integers_are_exact() -> Result {
 #[test]
 fn every_kernel_gives_the_same_bits() -> Result {
     need_nvrtc!(Ok(()));
-    assert_eq!(same_bits(&device(1)?, (136, 136, 136))?, CASES.len());
+    assert_eq!(same_bits(&device(1)?, (136, 136, 272))?, CASES.len());
     Ok(())
+}
+
+#[test]
+fn sums_of_fp8_are_promoted_or_not() -> Result {
+    need_nvrtc!(Ok(()));
+    promotion(&device(3)?)
 }
 
 /// What wgmma cannot read of automatic layouts is read by mma.sync, and a product over nothing is zero in every batch.

@@ -72,6 +72,9 @@ pub struct KernelArgs {
     /// SingleTile, Persistent, StreamK, SplitK, SplitKSerial, Grouped or Auto
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
+    /// Sum fp8 products in the tensor core's own precision, where that is less than f32's
+    #[arg(long)]
+    pub fast_accumulation: bool,
     /// What becomes of the product, as in "d = relu(alpha*acc + row(bias) + beta*source(c))".
     /// Default: "d = acc", with --c "d = acc + source(c)"
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]

@@ -3,7 +3,8 @@
 use crate::files::Matrices;
 use crate::tracked::Tracked;
 use rayon::prelude::*;
-use warpwright::{Dtype, Order};
+use warpwright::spec::PROMOTION;
+use warpwright::{AccumulationId, Dtype, Order};
 
 /// A batch of row-major matrices in f64, one of which serves a whole batch.
 pub struct Dense {
@@ -47,12 +48,32 @@ impl Dense {
     }
 }
 
-/// How much a right accumulator may be off, relative to √K·‖a_i‖·‖b_j‖.
-fn unit(acc: Dtype) -> f64 {
-    match acc {
-        Dtype::F64 => 2f64.powi(-52),
-        Dtype::I32 => 0.0,
-        _ => 2f64.powi(-23),
+/// How products are summed.
+#[derive(Clone, Copy, Debug)]
+pub struct Sums {
+    /// The accumulator's element.
+    pub acc: Dtype,
+    /// How sums are kept by an instruction that keeps 14 bits of them.
+    pub narrow: Option<AccumulationId>,
+}
+
+impl Sums {
+    /// How much a right sum of `k` products may be off, relative to ‖a_i‖·‖b_j‖.
+    fn error(self, k: usize) -> f64 {
+        let root = |k: usize| (k as f64).sqrt();
+        let narrow = match self.narrow {
+            None => 0.0,
+            Some(AccumulationId::FAST_ACCUM) => 2f64.powi(-16) * root(k),
+            // By Cauchy and Schwarz, the sum of what each part may be off.
+            Some(AccumulationId::PROMOTED) => 2f64.powi(-16) * root(k.min(PROMOTION)),
+        };
+        narrow
+            + root(k)
+                * match self.acc {
+                    Dtype::F64 => 2f64.powi(-52),
+                    Dtype::I32 => 0.0,
+                    _ => 2f64.powi(-23),
+                }
     }
 }
 
@@ -60,7 +81,7 @@ fn unit(acc: Dtype) -> f64 {
 pub fn product<R: Send>(
     a: &Dense,
     b: &Dense,
-    acc: Dtype,
+    sums: Sums,
     visit: impl Fn(usize, usize, &[Tracked]) -> R + Sync,
     merge: impl Fn(R, R) -> R + Sync + Send,
 ) -> Option<R> {
@@ -76,7 +97,7 @@ pub fn product<R: Send>(
             squares.into_iter().map(f64::sqrt)
         })
         .collect();
-    let scale = unit(acc) * (k as f64).sqrt();
+    let scale = sums.error(k);
     let row = |at: usize| {
         let (entry, row) = (at / m, at % m);
         let line = a.line(entry, row);
@@ -112,6 +133,8 @@ pub fn product<R: Send>(
 mod tests {
     use super::*;
 
+    const WHOLE: Sums = Sums { acc: Dtype::F32, narrow: None };
+
     fn matrices(extents: [usize; 3], order: Order, values: &[f32]) -> Matrices {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         Matrices { dtype: Dtype::F32, extents, order, bytes }
@@ -121,7 +144,7 @@ mod tests {
     fn orders_and_broadcasts() {
         let a = Dense::of(&matrices([1, 2, 3], Order::ColumnMajor, &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
         let b = Dense::of(&matrices([2, 3, 1], Order::RowMajor, &[1.0, 1.0, 1.0, 1.0, 0.0, -1.0]));
-        let all = product(&a, &b, Dtype::F32, |e, r, v| vec![(e, r, v[0].value)], |x, y| [x, y].concat()).unwrap();
+        let all = product(&a, &b, WHOLE, |e, r, v| vec![(e, r, v[0].value)], |x, y| [x, y].concat()).unwrap();
         assert_eq!(all, [(0, 0, 6.0), (0, 1, 15.0), (1, 0, -2.0), (1, 1, -2.0)]);
     }
 
@@ -129,9 +152,9 @@ mod tests {
     fn a_cancelled_sum_keeps_its_small_term() {
         let a = Dense::of(&matrices([1, 1, 3], Order::RowMajor, &[1e20, 1.0, -1e20]));
         let b = Dense::of(&matrices([1, 3, 1], Order::RowMajor, &[1.0; 3]));
-        let value = product(&a, &b, Dtype::F32, |_, _, v| v[0].value, |x, _| x);
+        let value = product(&a, &b, WHOLE, |_, _, v| v[0].value, |x, _| x);
         assert_eq!(value, Some(1.0));
-        let bound = product(&a, &b, Dtype::F32, |_, _, v| v[0].error, |x, _| x).unwrap();
+        let bound = product(&a, &b, WHOLE, |_, _, v| v[0].error, |x, _| x).unwrap();
         assert!((bound / (2f64.powi(-23) * 3.0 * 2f64.sqrt() * 1e20) - 1.0).abs() < 1e-6, "{bound}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::args::KernelArgs;
 use crate::error::InputError;
 use warpwright::spec::{self, default_accumulator, default_output};
-use warpwright::{ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, ScheduleId, SchedulerId};
+use warpwright::{AccumulationId, ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, ScheduleId, SchedulerId};
 
 /// The kernel, as far as it was named.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +26,8 @@ pub struct Kernel {
     pub stages: Option<usize>,
     /// The tile scheduler.
     pub scheduler: Option<SchedulerId>,
+    /// Whether sums may be kept in the instruction's own precision.
+    pub fast_accumulation: bool,
 }
 
 impl Kernel {
@@ -41,6 +43,7 @@ impl Kernel {
             schedule: schedule(&args.schedule)?,
             stages: args.stages.as_deref().map(|text| count("stages", text, 1)).transpose()?,
             scheduler: scheduler(&args.scheduler)?,
+            fast_accumulation: args.fast_accumulation,
         })
     }
 
@@ -65,6 +68,9 @@ impl Kernel {
             (desc.tile, desc.cluster, desc.stages) = (self.tile, self.cluster, self.stages);
             desc.schedule = self.schedule.unwrap_or(ScheduleId::AUTO);
             desc.scheduler = self.scheduler.unwrap_or(SchedulerId::AUTO);
+            if self.fast_accumulation {
+                desc.accumulation = AccumulationId::FAST_ACCUM;
+            }
             desc.epilogue = epilogue;
             desc
         };

@@ -1,7 +1,7 @@
 //! Is a result right? Every element is compared; the worst one is told.
 
 use crate::progress::Progress;
-use crate::reference::{Dense, product};
+use crate::reference::{Dense, Sums, product};
 use crate::tracked::{Evaluator, Tracked, half_ulp, round};
 use serde::Serialize;
 use warpwright::Dtype;
@@ -70,7 +70,7 @@ impl Verdict {
 }
 
 /// Compares D with epilogue(A · B): |d − reference| ≤ the bound carried through the epilogue, plus one rounding to D's type.
-pub fn judge(a: &Dense, b: &Dense, acc: Dtype, epilogue: &Evaluator<'_>, d: &Dense, dtype: Dtype) -> Verdict {
+pub fn judge(a: &Dense, b: &Dense, sums: Sums, epilogue: &Evaluator<'_>, d: &Dense, dtype: Dtype) -> Verdict {
     let none = Verdict { elements: 0, wrong: 0, worst: None };
     let progress = Progress::new("comparing", d.extents()[0] * d.extents()[1]);
     let row = |entry: usize, row: usize, accumulators: &[Tracked]| {
@@ -81,7 +81,7 @@ pub fn judge(a: &Dense, b: &Dense, acc: Dtype, epilogue: &Evaluator<'_>, d: &Den
         };
         accumulators.iter().enumerate().map(element).fold(none, Verdict::and)
     };
-    product(a, b, acc, row, Verdict::and).unwrap_or(none)
+    product(a, b, sums, row, Verdict::and).unwrap_or(none)
 }
 
 fn compared((batch, row, column): (usize, usize, usize), value: f64, want: Tracked, dtype: Dtype) -> Worst {

@@ -1,5 +1,6 @@
 //! The one copy of every numeric rule. [`check`] runs inside rustc for kernels that are types, and at run time for the rest.
 
+use crate::resources::WGMMA_REGISTERS;
 use crate::*;
 use warpwright_arch::ArchId;
 use warpwright_numeric::Dtype;
@@ -9,10 +10,6 @@ pub const MAX_ARGUMENTS: usize = 24;
 
 /// Most accumulators of 32 bits that the warps of mma.sync keep: 64 x 64 a warp, eight warps.
 const MMA_SYNC_ACCUMULATORS: usize = 128 * 256;
-
-/// Registers of a consumer thread that wgmma's accumulators leave to everything else: with 192 of 232 for them Pingpong
-/// 128x192 is the fastest at 8192 cubed on an H200, with all of them 128x256 spills and takes twenty times as long.
-const WGMMA_REGISTERS: usize = 40;
 
 /// `?` for const fns.
 macro_rules! ok {
@@ -176,7 +173,8 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
         }
         InstructionId::WGMMA => {
             ok!(multiple("M", tile.m, 64, 256, "the rows of one wgmma"));
-            ok!(multiple("N", tile.n, 8, 256, "the columns of one wgmma"));
+            let columns = if matches!(s.acc, Dtype::I32) && tile.n > 32 { 16 } else { 8 };
+            ok!(multiple("N", tile.n, columns, 256, "the columns of one wgmma"));
         }
         InstructionId::TCGEN05 => {
             ok!(multiple("M", tile.m, 64, 256, "the rows of one tcgen05.mma"));
@@ -184,6 +182,9 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
         }
     }
     ok!(multiple("K", tile.k, 256 / s.a.bits(), 8192 / s.a.bits(), "the depth of one instruction, 32 bytes"));
+    if s.promotes() && !tile.k.is_multiple_of(PROMOTION) {
+        return Err(Violation::PromotionDepth { k: tile.k });
+    }
     if s.scales.any() && !tile.k.is_multiple_of(s.scales.k) && !s.scales.k.is_multiple_of(tile.k) {
         return Err(Violation::ScaleGroup { group: s.scales.k, tile_k: tile.k });
     }
@@ -195,11 +196,11 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
     }
     if matches!(s.instruction, InstructionId::WGMMA) {
         let plan = ResourcePlan::of(s, tile);
-        let groups = if matches!(s.schedule, ScheduleId::PINGPONG) { 1 } else { plan.warps.0 / 4 };
-        let given = tile.m * tile.n / (128 * groups);
+        let groups = plan.warp_groups(s);
+        let given = tile.m * tile.n / (128 * groups) + plan.partial_columns / 2;
         let at_most = plan.consumer_registers() - WGMMA_REGISTERS;
         if given > at_most {
-            return Err(Violation::WarpGroupAccumulators { tile, groups, given, at_most });
+            return Err(Violation::WarpGroupAccumulators { tile, groups, given, at_most, promoted: s.promotes() });
         }
     }
     Ok(())

@@ -25,6 +25,8 @@ pub struct GemmDesc {
     pub order_d: Option<Order>,
     /// Scale factors.
     pub scales: ScaleSpec,
+    /// How sums are kept by an instruction that keeps fewer bits than the accumulator.
+    pub accumulation: AccumulationId,
     /// The tile.
     pub tile: Option<Mnk>,
     /// The cluster.
@@ -52,6 +54,7 @@ impl GemmDesc {
             order_b: None,
             order_d: None,
             scales: ScaleSpec::NONE,
+            accumulation: AccumulationId::PROMOTED,
             tile: None,
             cluster: None,
             stages: None,
@@ -93,6 +96,7 @@ impl GemmDesc {
             loader: loads(self.arch, product.instruction).unwrap_or(LoaderId::GLOBAL_TO_REGISTER),
             transform: product.transform,
             scales: self.scales,
+            accumulation: self.accumulation,
             tile: self.tile,
             cluster: self.cluster,
             stages: self.stages,

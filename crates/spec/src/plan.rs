@@ -107,7 +107,7 @@ impl KernelPlan {
         let s = &self.spec;
         let major = |m: MajorId| if matches!(m, MajorId::K) { 'k' } else { 'm' };
         format!(
-            "ww_{}_{}_{}_{}_{}_{}x{}x{}_{}_{}{}{}",
+            "ww_{}_{}_{}_{}_{}_{}x{}x{}_{}_{}{}{}{}",
             s.schedule.name().to_lowercase(),
             s.a.name(),
             s.b.name(),
@@ -120,6 +120,7 @@ impl KernelPlan {
             major(self.major_a),
             major(self.major_b),
             if self.transposed { "_t" } else { "" },
+            if matches!(s.narrow_sums(), Some(AccumulationId::FAST_ACCUM)) { "_fast" } else { "" },
         )
     }
 }

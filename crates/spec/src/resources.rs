@@ -139,6 +139,8 @@ pub struct ResourcePlan {
     pub accumulators: AccumulatorSource,
     /// Warps of the MMA role along M and N.
     pub warps: (usize, usize),
+    /// Columns of 64 rows whose sums a warp group keeps beside its accumulators until they are promoted; 0 where none are.
+    pub partial_columns: usize,
     /// Pipeline depth.
     pub stages: usize,
     /// Bytes of one stage.
@@ -158,6 +160,10 @@ pub struct ResourcePlan {
     /// Registers a thread at launch that the launch bounds ask for.
     pub registers: usize,
 }
+
+/// Registers of a consumer thread that wgmma's accumulators leave to everything else: with 192 of 232 for them Pingpong
+/// 128x192 is the fastest at 8192 cubed on an H200, with all of them 128x256 spills and takes twenty times as long.
+pub(crate) const WGMMA_REGISTERS: usize = 40;
 
 impl ResourcePlan {
     /// Most slabs of a warp whose epilogue TMA stores for.
@@ -231,6 +237,7 @@ impl ResourcePlan {
             }),
             accumulators,
             warps,
+            partial_columns: 0,
             stages,
             stage_bytes,
             fixed_bytes,
@@ -244,6 +251,7 @@ impl ResourcePlan {
             threads,
             registers: launch_registers(s, threads),
         };
+        plan.partial_columns = partial_columns(s, tile, &plan);
         let mut end = 0;
         end = plan.place("a", stages * a, 1024, Lifetime::Mainloop, end);
         end = plan.place("b", stages * b, 1024, Lifetime::Mainloop, end);
@@ -295,6 +303,11 @@ impl ResourcePlan {
         self.registers
     }
 
+    /// Warp groups that share a tile's rows, where warp groups multiply.
+    pub const fn warp_groups(&self, s: &Spec) -> usize {
+        if matches!(s.schedule, ScheduleId::PINGPONG) { 1 } else { self.warps.0 / 4 }
+    }
+
     /// The buffer of a name.
     pub fn buffer(&self, name: &str) -> Option<Buffer> {
         self.buffers.iter().find(|b| b.name == name)
@@ -308,6 +321,25 @@ const fn operand_bytes(s: &Spec, extent: usize, k: usize, bits: usize) -> usize 
         _ => extent,
     };
     (pitch * k * bits / 8).next_multiple_of(1024)
+}
+
+/// All columns of the tile, or the largest part of them whose sums leave a thread enough registers.
+const fn partial_columns(s: &Spec, tile: Mnk, plan: &ResourcePlan) -> usize {
+    if !s.promotes() {
+        return 0;
+    }
+    let accumulators = tile.m * tile.n / (128 * plan.warp_groups(s));
+    let left = (plan.consumer_registers() - WGMMA_REGISTERS).saturating_sub(accumulators);
+    let (mut columns, mut parts) = (tile.n, 1);
+    while columns / 2 > left && columns > 8 {
+        parts += 1;
+        if tile.n.is_multiple_of(8 * parts) {
+            columns = tile.n / parts;
+        } else if 8 * parts > tile.n {
+            break;
+        }
+    }
+    columns
 }
 
 const fn scale_bytes(s: &Spec, tile: Mnk) -> usize {

@@ -1,6 +1,8 @@
 //! What a composition of types reifies to.
 
-use crate::{InstructionId, LoaderId, Mnk, Node, Order, ScaleSpec, ScheduleId, SchedulerId, TransformId};
+use crate::{
+    AccumulationId, InstructionId, LoaderId, Mnk, Node, Order, ScaleSpec, ScheduleId, SchedulerId, TransformId,
+};
 use warpwright_arch::ArchId;
 use warpwright_numeric::Dtype;
 
@@ -31,6 +33,8 @@ pub struct Spec {
     pub transform: TransformId,
     /// How scale factors enter.
     pub scales: ScaleSpec,
+    /// How sums are kept by an instruction that keeps fewer bits than the accumulator.
+    pub accumulation: AccumulationId,
     /// What one block (under TwoSm one pair of blocks) computes at a time, in elements.
     pub tile: Option<Mnk>,
     /// Blocks of a cluster along M and N; K is 1.
@@ -78,7 +82,28 @@ impl core::fmt::Debug for Extension {
     }
 }
 
+/// Products along K whose sum is promoted at a time.
+pub const PROMOTION: usize = 128;
+
 impl Spec {
+    /// How sums are kept, if the instruction keeps fewer bits of them than the accumulator has. Sums that are scaled are promoted
+    /// by that.
+    pub const fn narrow_sums(&self) -> Option<AccumulationId> {
+        let narrow = matches!(self.instruction, InstructionId::WGMMA) && (self.a.is_fp8() || self.b.is_fp8());
+        if !narrow || self.mainloop.is_some() {
+            None
+        } else if self.scales.any() {
+            Some(AccumulationId::PROMOTED)
+        } else {
+            Some(self.accumulation)
+        }
+    }
+
+    /// Whether the sum of every [`PROMOTION`] products along K is added, as it is, to accumulators of full precision.
+    pub const fn promotes(&self) -> bool {
+        matches!(self.narrow_sums(), Some(AccumulationId::PROMOTED)) && !self.scales.any()
+    }
+
     /// The type in which an epilogue computes: f64 for f64, else f32; integers stay exact until something asks for a conversion.
     pub const fn compute(&self) -> Dtype {
         match self.acc {

@@ -120,6 +120,22 @@ tags!(
     Tcgen05 TCGEN05
 );
 tags!(
+    /// How sums are kept by an instruction that keeps fewer bits of them than an accumulator has: wgmma sums fp8 products in
+    /// 14 bits. Where sums are kept whole anyway there is nothing to choose.
+    #[diagnostic::on_unimplemented(message = "`{Self}` is not a way to accumulate",
+        note = "ways to accumulate are `Promoted`, `FastAccum` and `Auto`, which is `Promoted`")]
+    Accumulation /
+    /// A way to accumulate as a value.
+    AccumulationId:
+    /// The sum of every 128 products along K is added to an accumulator of full precision.
+    Promoted PROMOTED
+    /// The instruction accumulates all along: faster, and each of its steps truncates the sum.
+    FastAccum FAST_ACCUM
+);
+impl Accumulation for Auto {
+    const ID: AccumulationId = AccumulationId::PROMOTED;
+}
+tags!(
     /// What is done to the B operand on its way to the instruction.
     #[diagnostic::on_unimplemented(message = "`{Self}` is not an operand transform", note = "transforms are `Identity` and `Widen`")]
     Transform /

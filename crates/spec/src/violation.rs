@@ -38,6 +38,13 @@ pub enum Violation {
         given: usize,
         /// Most that it has registers for.
         at_most: usize,
+        /// Whether sums that are promoted are among them.
+        promoted: bool,
+    },
+    /// A tile whose depth is no whole number of promotions.
+    PromotionDepth {
+        /// Tile extent along K.
+        k: usize,
     },
     /// A tile that its warps cannot share evenly.
     WarpTile {
@@ -194,9 +201,13 @@ impl Violation {
             Violation::Accumulators { tile, at_most } => t
                 .s("a ").mnk(tile).s(" tile has ").n(tile.m * tile.n).s(" accumulators, but at most ").n(at_most)
                 .s(" fit the registers of a block; 128x256 and 256x128 are the largest"),
-            Violation::WarpGroupAccumulators { tile, groups, given, at_most } => t
+            Violation::WarpGroupAccumulators { tile, groups, given, at_most, promoted } => t
                 .s("a ").mnk(tile).s(" tile over ").n(groups).s(" warp group(s) gives each thread ").n(given)
-                .s(" accumulators, but at most ").n(at_most).s(" fit its registers; lower N, or M"),
+                .s(if promoted { " accumulators and sums to promote" } else { " accumulators" })
+                .s(", but at most ").n(at_most).s(" fit its registers; lower N, or M"),
+            Violation::PromotionDepth { k } => t
+                .s("tile K = ").n(k).s(" is not a multiple of ").n(crate::PROMOTION)
+                .s(", the products along K after which sums of fp8 are promoted; use a tile K of 128 or 256, or FastAccum"),
             Violation::WarpTile { tile, warps: (m, n) } => t
                 .s("a ").mnk(tile).s(" tile over ").n(m).s("x").n(n)
                 .s(" warps leaves a warp tile that is not a multiple of 16x16; use extents that are 16, 32 or multiples of 64"),

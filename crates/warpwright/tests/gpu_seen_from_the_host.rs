@@ -204,17 +204,17 @@ fn a_tag_fits_a_device_or_is_refused_before_anything_is_compiled() -> Result {
 
 #[test]
 fn a_named_schedule_is_refused_and_auto_takes_what_exists() -> Result {
-    let (device, counts) = StandIn::device(DeviceInfo::h200());
+    let (device, counts) = StandIn::device(DeviceInfo::b200());
     let named =
-        GemmBuilder::<Sm90, e4m3, f32>::auto().schedule::<Cooperative>().build(&device).err().ok_or("it was built")?;
-    assert!(named.to_string().contains("Cooperative") && named.to_string().contains("no device code yet"), "{named}");
-    let gemm = GemmBuilder::<Sm90, e4m3, f32>::auto().build(&device)?;
+        GemmBuilder::<Sm100, e4m3, f32>::auto().schedule::<OneSm>().build(&device).err().ok_or("it was built")?;
+    assert!(named.to_string().contains("OneSm") && named.to_string().contains("no device code yet"), "{named}");
+    let gemm = GemmBuilder::<Sm100, e4m3, f32>::auto().build(&device)?;
     let text = gemm.explain(&Problem::dense(4096, 4096, 4096))?;
-    for word in ["Multistage", "instead of Wgmma", "waves", "predicted"] {
+    for word in ["Multistage", "instead of Tcgen05", "waves", "predicted"] {
         assert!(text.contains(word), "{word} in {text}");
     }
     let older = GemmBuilder::<Sm80, bf16, f32>::auto().build(&device)?.explain(&Problem::dense(4096, 4096, 4096))?;
-    assert!(older.contains("Sm90 kernels run here too"), "{older}");
+    assert!(older.contains("Sm100 kernels run here too"), "{older}");
     assert_eq!(load(&counts.loads), 0, "Auto slots are compiled at the first run");
     Ok(())
 }

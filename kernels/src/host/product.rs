@@ -11,8 +11,8 @@ use crate::contract::{
 };
 use warpwright_numeric::Dtype;
 use warpwright_spec::{
-    BaseKind, Bounded, Granularity, InstructionId, LoaderId, Mnk, OperandDecl, OperandLayout, ReadFrom, ScaleKind,
-    Spec, Work,
+    BaseKind, Bounded, Granularity, InstructionId, LoaderId, Mnk, OperandDecl, OperandLayout, PROMOTION, ReadFrom,
+    ScaleKind, Spec, Work,
 };
 
 /// The mainloop that a spec's loader, transform, scales and instruction compose to.
@@ -21,7 +21,8 @@ use warpwright_spec::{
 /// multiplied by fused multiply-adds in the order of K, from zero. Integers wrap, as the tensor cores' do. Zero points are
 /// subtracted first, which is exact. With scales, the partial sum of each scale group starts from zero, and enters the
 /// accumulator by one fused multiply-add with the product of the group's scale factors, rounded to f32: `(q - z) * s` summed
-/// in the cheaper order. Hardware's block scale factors have the same rendering.
+/// in the cheaper order. Hardware's block scale factors have the same rendering, and so have sums that are promoted, with a scale
+/// factor of 1 for every [`PROMOTION`] products. What an instruction's own sums lose is not reproduced.
 #[derive(Clone, Copy, Debug)]
 pub struct Product;
 
@@ -308,12 +309,14 @@ impl<V: Sum> MainloopWorker for ProductWorker<'_, V> {
             return &mut self.sums;
         }
         let shares = [Side::First, Side::Second].map(|side| call.scales(side, work.group));
-        if shares.iter().all(Option::is_none) {
+        let (scales, promotes) = (shares.iter().any(Option::is_some), call.plan().spec.promotes());
+        if !scales && !promotes {
             let mut sums = core::mem::take(&mut self.sums.values);
             self.multiply(region, begin, end, &mut sums);
             self.sums.values = sums;
         } else {
-            self.scaled(region, begin, end, &shares);
+            let per_k = if scales { call.plan().spec.scales.k } else { PROMOTION };
+            self.scaled(region, begin, end, per_k, &shares);
         }
         &mut self.sums
     }
@@ -343,10 +346,9 @@ impl<V: Sum> ProductWorker<'_, V> {
         }
     }
 
-    /// Adds the steps `begin..end`, scale group by scale group.
-    fn scaled(&mut self, region: Region, begin: usize, end: usize, shares: &[Option<Shares>; 2]) {
+    /// Adds the steps `begin..end`, group by group of `per_k`.
+    fn scaled(&mut self, region: Region, begin: usize, end: usize, per_k: usize, shares: &[Option<Shares>; 2]) {
         let columns = self.host.call.plan().tile.n;
-        let per_k = self.host.call.plan().spec.scales.k;
         let mut partial = core::mem::take(&mut self.partial);
         partial.resize(self.sums.values.len(), V::default());
         for (k_begin, k) in spans(begin, end, per_k) {

@@ -14,7 +14,7 @@ use warpwright_layout::tma::TensorMap;
 use warpwright_layout::{ComposedLayout, IntTuple, LayoutError, Tiler, int_tuple};
 use warpwright_numeric::Dtype;
 use warpwright_runtime::TensorElement;
-use warpwright_spec::{KernelPlan, MajorId, Mnk, RoleKind};
+use warpwright_spec::{KernelPlan, MajorId, Mnk, PROMOTION, RoleKind};
 
 /// Rows of A that one instruction multiplies.
 const ROWS: usize = 64;
@@ -151,25 +151,29 @@ impl TmaOperand {
 pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LowerError> {
     let registers = |kind| plan.resources.roles.iter().find(|role| role.kind == kind).map_or(0, |role| role.registers);
     let Mnk { m, n, .. } = plan.cluster;
+    let columns = plan.resources.partial_columns;
     let _ = write!(
         text,
         "namespace cfg {{\n\
          constexpr unsigned warp_group_m = {};\n\
          constexpr bool pingpong = {};\n\
+         constexpr unsigned promotion = {};\n\
          constexpr unsigned producer_registers = {}, consumer_registers = {};\n\
          constexpr unsigned barriers_offset = {};\n\
          constexpr unsigned cluster_m = {m}, cluster_n = {n};\n\
          }}\n",
         tile.warp_group_m.unwrap_or(0),
         tile.pingpong,
+        if columns > 0 { PROMOTION } else { 0 },
         registers(RoleKind::Load),
         registers(RoleKind::Mma),
         plan.resources.buffer("barriers").map_or(0, |b| b.offset),
     );
     TmaOperand::new(plan, Side::First)?.write(text, ROWS)?;
-    TmaOperand::new(plan, Side::Second)?.write(text, plan.tile.n)?;
+    let columns = if columns > 0 { columns } else { plan.tile.n };
+    TmaOperand::new(plan, Side::Second)?.write(text, columns)?;
     cluster(text, plan.cluster)?;
-    multiply(text, plan);
+    multiply(text, plan, columns);
     Ok(())
 }
 
@@ -188,10 +192,11 @@ fn cluster(text: &mut String, shape: Mnk) -> Result<(), LayoutError> {
     Ok(())
 }
 
-/// `Wgmma::multiply<accumulate>(d, a, b)`: one instruction on a warp's fragments and two matrix descriptors.
-fn multiply(text: &mut String, plan: &KernelPlan) {
+/// `Wgmma::multiply<accumulate>(d, a, b)`: one instruction of `n` columns on a warp's fragments and two matrix descriptors, and
+/// `Wgmma::multiply(d, a, b, accumulate)`, which finds out at run time.
+/// `Wgmma::finish(d)` waits until all are done: what reads `d` behind it is not moved in front of it.
+fn multiply(text: &mut String, plan: &KernelPlan, n: usize) {
     let spec = plan.kernel_spec();
-    let n = plan.tile.n;
     let depth = DEPTH_BYTES * 8 / spec.a.bits();
     let constraint = instruction::constraint(spec.acc);
     let transposed = |major| i32::from(matches!(major, MajorId::MN));
@@ -203,25 +208,43 @@ fn multiply(text: &mut String, plan: &KernelPlan) {
         _ => ", 1, 1".to_owned(),
     };
     let count = n / 2;
-    let registers: Vec<_> = (0..count).map(|i| format!("%{i}")).collect();
-    let outputs: Vec<_> = (0..count).map(|i| format!("\"+{constraint}\"(d[{}][{}])", i / 4, i % 4)).collect();
+    let registers = (0..count).map(|i| format!("%{i}")).collect::<Vec<_>>().join(", ");
+    let outputs = |kind: char| {
+        let one = |i: usize| format!("\"{kind}{constraint}\"(d[{}][{}])", i / 4, i % 4);
+        (0..count).map(one).collect::<Vec<_>>().join(", ")
+    };
+    let (ty, fragments) = (number(spec.acc), n / 8);
+    // `accumulate` is a number, or a value of run time. The instruction that surely does not accumulate does not read what it
+    // writes: registers that are read would be filled first.
+    let asm = |accumulate: &str| {
+        let (scale, input) = match accumulate {
+            "0" | "1" => (accumulate.to_owned(), String::new()),
+            value => (format!("%{}", count + 2), format!(", \"r\"({value})")),
+        };
+        format!(
+            "asm volatile(\"{{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, {scale}, 0;\\n\\t\"\n                \
+             \"wgmma.mma_async.sync.aligned.m64n{n}k{depth}.{}.{}.{} {{{registers}}}, %{count}, %{}, p{immediates};\\n\\t}}\"\n                \
+             : {} : \"l\"(a), \"l\"(b){input});",
+            instruction::name(spec.acc),
+            instruction::name(spec.a),
+            instruction::name(spec.b),
+            count + 1,
+            outputs(if accumulate == "0" { '=' } else { '+' }),
+        )
+    };
     let _ = write!(
         text,
-        "struct Wgmma {{\n    static constexpr unsigned k = {depth};\n    \
+        "struct Wgmma {{\n    static constexpr unsigned n = {n}, k = {depth};\n    \
          template <bool accumulate>\n    static __device__ __forceinline__ void multiply({ty} (&d)[{fragments}][4], \
-         unsigned long long a, unsigned long long b) {{\n        asm volatile(\n            \
-         \"{{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, %{scale}, 0;\\n\\t\"\n            \
-         \"wgmma.mma_async.sync.aligned.m64n{n}k{depth}.{accumulator}.{a}.{b} {{{registers}}}, %{desc_a}, %{desc_b}, \
-         p{immediates};\\n\\t}}\"\n            : {outputs}\n            : \"l\"(a), \"l\"(b), \"n\"(accumulate ? 1 : 0));\n    }}\n}};\n",
-        ty = number(spec.acc),
-        accumulator = instruction::name(spec.acc),
-        fragments = n / 8,
-        a = instruction::name(spec.a),
-        b = instruction::name(spec.b),
-        registers = registers.join(", "),
-        outputs = outputs.join(", "),
-        desc_a = count,
-        desc_b = count + 1,
-        scale = count + 2,
+         unsigned long long a, unsigned long long b) {{\n        \
+         if constexpr (accumulate) {{\n            {}\n        }} else {{\n            {}\n        }}\n    }}\n    \
+         static __device__ __forceinline__ void multiply({ty} (&d)[{fragments}][4], unsigned long long a, unsigned long long b, \
+         unsigned accumulate) {{\n        {}\n    }}\n    \
+         static __device__ __forceinline__ void finish({ty} (&d)[{fragments}][4]) {{\n        \
+         asm volatile(\"wgmma.wait_group.sync.aligned 0;\" : {} :: \"memory\");\n    }}\n}};\n",
+        asm("1"),
+        asm("0"),
+        asm("accumulate"),
+        outputs('+'),
     );
 }

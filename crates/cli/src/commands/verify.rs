@@ -8,13 +8,13 @@ use crate::files::{self, Matrices};
 use crate::operands::{Epilogue, Factors, operand, shown};
 use crate::place::Running;
 use crate::product::{Product, multiply};
-use crate::reference::Dense;
+use crate::reference::{Dense, Sums};
 use crate::request::Kernel;
 use crate::tracked::Evaluator;
 use crate::verdict::{Verdict, Worst, judge};
 use serde::Serialize;
 use std::fmt::Write;
-use warpwright::{Dtype, RawView};
+use warpwright::RawView;
 
 #[derive(Serialize)]
 struct Report {
@@ -50,7 +50,8 @@ impl Report {
             multiply(&args.operands, &args.kernel, &args.device)?;
         let d = matrices_of(d.raw());
         let source = format!("{} on {}", plan.name(), device.name());
-        Ok(Report { launches, ..Report::new(source, &factors, &epilogue, plan.spec.acc, &d) })
+        let narrow = plan.spec.narrow_sums().filter(|_| !device.is_host());
+        Ok(Report { launches, ..Report::new(source, &factors, &epilogue, Sums { acc: plan.spec.acc, narrow }, &d) })
     }
 
     fn of_file(args: &VerifyArgs, path: &str) -> anyhow::Result<Report> {
@@ -70,15 +71,15 @@ impl Report {
         let (of_a, of_b) = (operand(&factors.a), operand(&factors.b));
         let device = running.open(kernel.tag(of_a, of_b, epilogue.tree))?;
         let desc = kernel.desc(device.info(), of_a, of_b, epilogue.tree);
-        desc.spec()?;
-        Ok(Report::new(path.to_owned(), &factors, &epilogue, desc.acc, &d))
+        let narrow = desc.spec()?.narrow_sums().filter(|_| !device.is_host());
+        Ok(Report::new(path.to_owned(), &factors, &epilogue, Sums { acc: desc.acc, narrow }, &d))
     }
 
-    fn new(source: String, factors: &Factors, epilogue: &Epilogue, acc: Dtype, d: &Matrices) -> Report {
+    fn new(source: String, factors: &Factors, epilogue: &Epilogue, sums: Sums, d: &Matrices) -> Report {
         let leaves = epilogue.leaves();
-        let evaluator = Evaluator::new(epilogue.tree, &leaves, acc);
+        let evaluator = Evaluator::new(epilogue.tree, &leaves, sums.acc);
         let (a, b) = (Dense::of(&factors.a), Dense::of(&factors.b));
-        let verdict = judge(&a, &b, acc, &evaluator, &Dense::of(d), d.dtype);
+        let verdict = judge(&a, &b, sums, &evaluator, &Dense::of(d), d.dtype);
         let problem = Extents::of(factors);
         Report {
             holds: verdict.holds(),

@@ -40,8 +40,11 @@ fn plans_are_explained_for_devices_that_are_not_there() {
 #[test]
 fn an_auto_schedule_names_its_substitute() {
     let text =
-        Folder::new().ok("plan --shape 4096x4096x4096 --type-a e4m3 --order-b column --device-preset h200").stdout;
-    assert!(text.contains("Sm90") && text.contains("instead of Wgmma, whose device code does not exist yet"), "{text}");
+        Folder::new().ok("plan --shape 4096x4096x4096 --type-a e4m3 --order-b column --device-preset b200").stdout;
+    assert!(
+        text.contains("Sm100") && text.contains("instead of Tcgen05, whose device code does not exist yet"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn without_last_k(library: &Library, prepared: &Prepared) -> Result<Outcome, Str
 
 /// A 64-row tile of D comes from one row further up.
 fn shifted(prepared: &Prepared, right: &Outcome) -> Result<Outcome, String> {
-    let Outcome::Done { d, kernel } = right else { return Err("it did not run".into()) };
+    let Outcome::Done { d, kernel, narrow } = right else { return Err("it did not run".into()) };
     let layout = &prepared.d.layout;
     let mut moved = d.clone();
     for i in 64..128 {
@@ -76,5 +76,5 @@ fn shifted(prepared: &Prepared, right: &Outcome) -> Result<Outcome, String> {
             moved[to..to + layout.size()].copy_from_slice(&d[from..from + layout.size()]);
         }
     }
-    Ok(Outcome::Done { d: moved, kernel: kernel.clone() })
+    Ok(Outcome::Done { d: moved, kernel: kernel.clone(), narrow: *narrow })
 }

@@ -25,9 +25,10 @@ fn check(device: &Device) -> Result<String, Box<dyn std::error::Error>> {
         refused("Sm100 here", built, &["Sm100", "10.0", "use the tag"])?;
     }
     if capability == 90 {
-        let named = GemmBuilder::<Sm90, e4m3, f32>::auto().schedule::<Cooperative>();
+        let named =
+            GemmBuilder::<Sm90, f16, f32>::auto().b::<i4>().scales::<Blockwise<128>>().schedule::<Cooperative>();
         let built = named.build(device).map(drop).map_err(|e| e.to_string());
-        refused("fp8 by wgmma", built, &["Cooperative", "no device code yet"])?;
+        refused("i4 by wgmma", built, &["Cooperative", "no device code yet"])?;
         let named = GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().scheduler::<StreamK>();
         let built = named.build(device).map(drop).map_err(|e| e.to_string());
         refused("Cooperative stream-K", built, &["StreamK", "no device code for Cooperative kernels yet"])?;

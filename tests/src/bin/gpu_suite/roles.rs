@@ -2,7 +2,7 @@
 
 use crate::Part;
 use warpwright::prelude::*;
-use warpwright_tests::roles::{CASES, exact, same_bits};
+use warpwright_tests::roles::{CASES, RolesTypes, TYPES, exact, promotion, same_bits};
 
 pub fn run(device: &Device, small: bool) -> Part {
     if device.info().capability.map(|c| c.number()) != Some(90) {
@@ -10,15 +10,15 @@ pub fn run(device: &Device, small: bool) -> Part {
     }
     let mut count = 0;
     for case in CASES {
-        let elements: &[Dtype] =
-            if small { &[Dtype::Bf16] } else { &[Dtype::Bf16, Dtype::F16, Dtype::Tf32, Dtype::I8] };
-        for &element in elements {
+        let few = [RolesTypes::of(Dtype::Bf16), TYPES[4]];
+        for &types in if small { &few } else { TYPES } {
             for k in if small { vec![0, case.extents.2] } else { vec![0, 16, 96, case.extents.2, 1040] } {
-                exact(device, case, k, element).map_err(|e| format!("{case:?}: {e}"))?;
+                exact(device, case, k, types).map_err(|e| format!("{types:?} by {case:?}: {e}"))?;
                 count += 1;
             }
         }
     }
+    promotion(device).map_err(|e| e.to_string())?;
     let extents = if small { (264, 200, 136) } else { (1160, 1048, 1544) };
     let kernels = same_bits(device, extents).map_err(|e| e.to_string())?;
     Ok(format!("{count} products of integers exact; {kernels} kernels give equal bits on {extents:?}"))

@@ -47,7 +47,7 @@ pub struct ProblemsArgs {
     /// How the result lies in memory: row or column. Default: row
     #[arg(long, value_name = "ORDER")]
     pub order_d: Option<String>,
-    /// Let cuBLASLt sum fp8 products in the tensor core's own precision
+    /// Sum fp8 products in the tensor core's own precision, cuBLASLt as well
     #[arg(long)]
     pub fast_accumulation: bool,
 }

@@ -109,7 +109,12 @@ impl Candidates {
 
     /// The candidates for a problem on a device.
     pub fn enter(&self, info: &DeviceInfo, problem: &RaceProblem) -> Entered {
-        let kernel = Kernel { arch: self.arch, output: Some(problem.d), ..Kernel::default() };
+        let kernel = Kernel {
+            arch: self.arch,
+            output: Some(problem.d),
+            fast_accumulation: problem.fast_accumulation,
+            ..Kernel::default()
+        };
         let operand = |dtype, order| Operand { dtype, order };
         let (a, b) = (operand(problem.a, problem.order_a), operand(problem.b, problem.order_b));
         let mut base = kernel.desc(info, a, b, &Node::LoadAcc);
