@@ -253,7 +253,8 @@ fn broken(scheduler: SchedulerId, from: &str, to: &str, seed: u64) -> Result<std
         epilogue: Default::default(),
         extra: &[],
     };
-    let call = lower::call(&plan, &problem, &arguments, &epilogue, 4, None, at)?;
+    let maps = lower::TensorMaps::of(&plan, &epilogue)?;
+    let call = lower::call(&plan, &problem, &arguments, &epilogue, 4, &maps, at)?;
     let invocation = Invocation { launches: &[call.launch()], host: &NoHost };
     // SAFETY: the emulator checks every access.
     match unsafe { executable.run(&stream, &invocation) } {
