@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::decay::reach;
 use crate::recast::{gcd, recast_ratio};
 use crate::{Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
@@ -289,7 +290,8 @@ impl Layout {
     ///
     /// # Errors
     /// As [`logical_product`](Self::logical_product); [`LayoutError::Offset`] for an offset that is not 0,
-    /// [`LayoutError::SwizzleTransfer`] when the tiler does not reach the swizzle's fields, or the product does not keep them.
+    /// [`LayoutError::SwizzleTransfer`] when the tiler does not reach the swizzle's fields, or the product does not keep them,
+    /// and those of [`left_inverse`](Self::left_inverse).
     pub const fn logical_product_swizzled(&self, tiler: &ComposedLayout) -> Result<ComposedLayout, LayoutError> {
         if tiler.offset.value() != 0 {
             return Err(LayoutError::Offset { offset: tiler.offset });
@@ -297,15 +299,18 @@ impl Layout {
         let product = tri!(self.logical_product(&Tiler::Layout(&tiler.layout)));
         // The last coordinate reaches every bit of a tiler whose strides nest.
         let reached = tiler.layout.eval(tiler.size().value() - 1);
-        let mut moved = [reached & tiler.swizzle.source_mask(), reached & tiler.swizzle.target_mask()];
-        let mut i = 0;
-        while i < 2 {
-            // Where the product puts the coordinate that the tiler takes to this field.
-            let at = tiler.layout.coord_of(moved[i]);
-            moved[i] = product.mode(1).eval(tri!(crate::crd2idx(&at, &tiler.layout.shape)));
-            i += 1;
+        let (source, target) = (reached & tiler.swizzle.source_mask(), reached & tiler.swizzle.target_mask());
+        if tiler.swizzle.apply(source) != source ^ target {
+            return Err(LayoutError::SwizzleTransfer);
         }
-        Ok(ComposedLayout::new(tri!(Swizzle::from_masks(moved[0], moved[1])), product))
+        let active = tri!(Swizzle::from_masks(source, target));
+        // From where the tiler puts an element to where the product puts the block in its place.
+        let to_product = tri!(product.mode(1).compose(&tri!(tiler.layout.left_inverse())));
+        let swizzle = tri!(active.through(&to_product));
+        if !swizzle.is_identity() && reach(&product).is_none() {
+            return Err(LayoutError::SwizzleTransfer);
+        }
+        Ok(ComposedLayout::new(swizzle, product))
     }
 }
 

@@ -14,7 +14,7 @@ enum Meeting {
 }
 
 /// The bits that the offsets of `layout` have, if each comes from one mode alone.
-const fn reach(layout: &Layout) -> Option<i64> {
+pub(crate) const fn reach(layout: &Layout) -> Option<i64> {
     let (mut reached, mut i) = (0i64, 0);
     while i < layout.shape.leaves() {
         let (s, d) = (layout.shape.get(i).value(), layout.stride.get(i).value());

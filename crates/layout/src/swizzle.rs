@@ -129,10 +129,66 @@ impl Swizzle {
     /// The swizzle that acts after `layout` as this one acts before it: `layout ∘ self = result ∘ layout`.
     ///
     /// # Errors
-    /// [`LayoutError::SwizzleTransfer`] when the layout does not map the bit fields onto bit fields.
+    /// [`LayoutError::SwizzleTransfer`] when the layout does not map the bit fields onto bit fields, bit by bit: CuTe looks at
+    /// the fields as a whole, and gives another function where their bits change places or sums carry.
     pub const fn through(&self, layout: &Layout) -> Result<Self, LayoutError> {
-        Self::from_masks(layout.eval(self.source_mask()), layout.eval(self.target_mask()))
+        let moved = tri!(Self::from_masks(layout.eval(self.source_mask()), layout.eval(self.target_mask())));
+        if self.is_identity() {
+            return Ok(moved);
+        }
+        let (mut i, mut source, mut target) = (0, self.source_mask(), self.target_mask());
+        while i < self.bits {
+            let (from, to) = (layout.eval(source & -source), layout.eval(target & -target));
+            if from <= 0 || from & (from - 1) != 0 || moved.apply(from) != from | to || from == to {
+                return Err(LayoutError::SwizzleTransfer);
+            }
+            (source, target) = (source & (source - 1), target & (target - 1));
+            i += 1;
+        }
+        if tri!(layout.coalesce()).keeps_bits(self.source_mask() | self.target_mask()) {
+            Ok(moved)
+        } else {
+            Err(LayoutError::SwizzleTransfer)
+        }
     }
+}
+
+impl Layout {
+    /// Whether each of the bits `fields` of a coordinate is a bit of the offset that nothing else touches, within the layout
+    /// and where its last mode goes on behind its end. The layout is coalesced.
+    const fn keeps_bits(&self, fields: i64) -> bool {
+        let (behind, image) = (bits_of(fields), self.eval(fields));
+        let (mut reached, mut position, mut i) = (0i64, 0, 0);
+        while i < self.shape.leaves() {
+            let (s, d) = (self.shape.get(i).value(), self.stride.get(i).value());
+            let last = i + 1 == self.shape.leaves();
+            let (own, rest) = (bits_of(s - 1), if position < behind { behind - position } else { 0 });
+            let bits = if last && rest > own { rest } else { own };
+            let holds = position < 63 && bits < 63 && fields >> position & ((1 << bits) - 1) != 0;
+            // Below the fields coordinates fall into bits only where extents are powers of two.
+            if rest > 0 && !last && s & (s - 1) != 0 || holds && d & (d - 1) != 0 {
+                return false;
+            }
+            if d != 0 && (holds || d < 0 || d.trailing_zeros() < bits_of(image)) {
+                if d < 0 || bits + bits_of(d) > 62 {
+                    return false;
+                }
+                let here = ((1 << bits_of(((1 << bits) - 1) * d)) - 1) & (-1 << d.trailing_zeros());
+                if reached & here != 0 {
+                    return false;
+                }
+                reached |= here;
+            }
+            position += bits;
+            i += 1;
+        }
+        true
+    }
+}
+
+/// The number of bits of a value that is not negative.
+const fn bits_of(v: i64) -> u32 {
+    64 - v.leading_zeros()
 }
 
 const fn log2(factor: i64) -> Result<i32, LayoutError> {

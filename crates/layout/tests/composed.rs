@@ -260,3 +260,92 @@ fn a_layout_after_a_swizzled_one() {
     let moved = inner.domain_offset(&int_tuple!((1, 2))).unwrap();
     assert_eq!((moved.offset, moved.eval(0)), (Int::Dynamic(6), inner.eval_at(&[1, 2])));
 }
+
+/// A swizzle that passes through a layout is the same function on its other side, or it is refused: also where fields come out
+/// as fields but their bits have changed places, or lie behind the layout's end.
+#[test]
+fn swizzles_pass_through_layouts_or_not_at_all() {
+    let layouts: Vec<Layout> = [
+        "(_8,_64):(_64,_1)",
+        "(_64,_8):(_1,_64)",
+        "(_4,_4,_2):(_8,_2,_1)",
+        "(_2,_8):(_8,_1)",
+        "(_5,_2,_4):(_1,_20,_5)",
+        "(_8,_5,_3):(_1,_24,_8)",
+        "(_2,_2,_2):(_2,_1,_4)",
+        "(_16,_3,_4):(_4,_64,_1)",
+        "(_4,_8):(_24,_1)",
+        "(_3,_16):(_16,_1)",
+        "_256:_1",
+    ]
+    .iter()
+    .map(|text| text.parse().unwrap())
+    .collect();
+    let (mut passed, mut refused) = (0, 0);
+    for layout in layouts {
+        for swizzle in swizzles().into_iter().filter(|s| !s.is_identity()) {
+            let size = layout.size().value();
+            if let Ok(moved) = swizzle.through(&layout) {
+                for x in 0..size {
+                    let expected = layout.eval(swizzle.apply(x));
+                    assert_eq!(moved.apply(layout.eval(x)), expected, "{layout} after {swizzle} at {x}: {moved}");
+                }
+                passed += 1;
+            }
+            let c = ComposedLayout::new(swizzle, layout);
+            for (right, inverse) in [(true, c.right_inverse()), (false, c.left_inverse())] {
+                let Ok(inverse) = inverse else {
+                    refused += 1;
+                    continue;
+                };
+                let mut all: Vec<i64> = (0..size).map(|i| layout.eval(i)).collect();
+                all.sort_unstable();
+                all.dedup();
+                // A right inverse is one of the contiguous part, which here is all or not looked at.
+                if all.len() as i64 == size && (!right || all[size as usize - 1] == size - 1) {
+                    for i in 0..size {
+                        assert_eq!(inverse.eval(c.eval(i)), i, "{inverse} of {c}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(passed > 300 && refused > 300, "{passed} and {refused}");
+}
+
+/// Whole blocks go where the swizzled tiler puts its elements, or the product is refused.
+#[test]
+fn swizzled_products_move_whole_blocks_or_are_refused() {
+    let tilers = [
+        "(_4,_4):(_1,_4)",
+        "(_4,_4):(_4,_1)",
+        "(_2,_2,_4):(_2,_8,_1)",
+        "(_4,_2,_2):(_1,_8,_4)",
+        "(_3,_8):(_8,_1)",
+        "_16:_1",
+        "(_4,_4):(_1,_8)",
+    ];
+    let blocks = ["(_2,_2):(_1,_2)", "_4:_1", "(_2,_4):(_4,_1)", "_3:_1", "(_2,_2):(_1,_4)", "_4:_4", "_2:_2"];
+    let (mut moved, mut refused) = (0, 0);
+    for tiler in tilers.map(|text| text.parse::<Layout>().unwrap()) {
+        for block in blocks.map(|text| text.parse::<Layout>().unwrap()) {
+            for swizzle in swizzles() {
+                let swizzled = ComposedLayout::new(swizzle, tiler);
+                let Ok(product) = block.logical_product_swizzled(&swizzled) else {
+                    refused += 1;
+                    continue;
+                };
+                let (size, elements) = (tiler.size().value(), block.size().value());
+                for j in 0..size {
+                    let Some(other) = (0..size).find(|k| tiler.eval(*k) == swizzled.eval(j)) else { continue };
+                    for e in 0..elements {
+                        let expected = product.layout.eval_at(&[e, other]);
+                        assert_eq!(product.eval_at(&[e, j]), expected, "{block} x {swizzled} = {product} at {e},{j}");
+                    }
+                }
+                moved += 1;
+            }
+        }
+    }
+    assert!(moved > 1000 && refused > 1000, "{moved} and {refused}");
+}
