@@ -162,7 +162,7 @@ impl Layout {
         while i < self.shape.leaves() {
             let (s, d) = (self.shape.get(i).value(), self.stride.get(i).value());
             let last = i + 1 == self.shape.leaves();
-            let (own, rest) = (bits_of(s - 1), if position < behind { behind - position } else { 0 });
+            let (own, rest) = (bits_of(s - 1), behind.saturating_sub(position));
             let bits = if last && rest > own { rest } else { own };
             let holds = position < 63 && bits < 63 && fields >> position & ((1 << bits) - 1) != 0;
             // Below the fields coordinates fall into bits only where extents are powers of two.
