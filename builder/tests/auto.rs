@@ -32,7 +32,8 @@ fn large_products_take_large_tiles_and_do_not_split() {
         for size in [4096, 8192] {
             let (plan, prediction) = plan(&device, tag, (size, size, size));
             let of = format!("{size} on {}: {}", device.name, plan.tile);
-            assert_eq!((plan.spec.scheduler, plan.splits), (SchedulerId::PERSISTENT, 1), "{of}");
+            let whole_waves = [SchedulerId::PERSISTENT, SchedulerId::STREAM_K].contains(&plan.spec.scheduler);
+            assert!(whole_waves && plan.splits == 1, "{of}: {}", plan.spec.scheduler);
             assert!(plan.tile.m * plan.tile.n >= 128 * 128, "{of}");
             // Arithmetic is what they wait for.
             assert!(prediction.compute > 2.0 * prediction.memory, "{of}: {prediction:?}");

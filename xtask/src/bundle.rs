@@ -56,7 +56,13 @@ profile() {
 case $mode in
     profile) profile; exit ;;
     micro) exec "$here/gpu-suite" micro --out "$out" ;;
-    auto) exec "$here/gpu-suite" auto --out "$out" ;;
+    auto)
+        # Of several versions of cuBLASLt the first will do.
+        folder=$(cublaslt_folders | head -n 1)
+        [ -n "$folder" ] && export WARPWRIGHT_CUBLASLT_DIR=$folder
+        for tag in sm80 sm90; do "$here/gpu-suite" auto --arch $tag --out "$out" || status=1; done
+        exit ${status:-0}
+        ;;
 esac
 "$here/gpu-suite" --cases "$here/cases" --out "$out" || status=1
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)

@@ -9,6 +9,7 @@ mod rates;
 mod resolve;
 mod splits;
 mod tiles;
+mod warp_groups;
 
 pub use error::PlanError;
 pub use explain::explain;

@@ -1,5 +1,6 @@
 use super::splits::{usual, with_splits};
-use super::{OperandFacts, PlanError, predict, tiles::tiles};
+use super::tiles::{tiles, warp_group_tiles};
+use super::{OperandFacts, PlanError, predict};
 use warpwright_arch::DeviceInfo;
 use warpwright_kernels::device_code;
 use warpwright_numeric::Dtype;
@@ -87,6 +88,7 @@ fn plans(
     if matches!(named, SchedulerId::AUTO) && parts.is_some_and(|parts| parts > 1) {
         spec.scheduler = SchedulerId::SPLIT_K;
     }
+    let open = matches!(spec.schedule, ScheduleId::AUTO);
     let substitute = resolve_schedule(&mut spec, device, facts)?;
     if matches!(named, SchedulerId::AUTO) {
         spec.scheduler = usual(problem);
@@ -101,10 +103,48 @@ fn plans(
     }
     // Column-major D: compute its transpose, so that the contiguous direction of D is the kernel's own.
     let transposed = matches!(facts.order_d, Order::Column);
-    for_each_tile(&spec, device, problem, facts, transposed, &mut |plan| {
-        let plan = KernelPlan { substitute, ..plan };
-        with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
-    })
+    let mut outcome = Outcome::default();
+    for schedule in schedules(&spec, open, device) {
+        let spec = Spec { schedule, ..spec };
+        let tiled = for_each_tile(&spec, device, problem, facts, transposed, &mut |plan| {
+            let plan = KernelPlan { substitute, ..plan };
+            with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
+        });
+        outcome.count(tiled);
+    }
+    outcome.end()
+}
+
+/// Whether anything was found, and why not.
+#[derive(Default)]
+struct Outcome {
+    found: bool,
+    refusal: Option<PlanError>,
+}
+
+impl Outcome {
+    fn count(&mut self, one: Result<(), PlanError>) {
+        match one {
+            Ok(()) => self.found = true,
+            Err(e) => self.refusal = self.refusal.take().or(Some(e)),
+        }
+    }
+
+    /// The error is the first of those that were refused, if all were.
+    fn end(self) -> Result<(), PlanError> {
+        if self.found { Ok(()) } else { self.refusal.map_or(Ok(()), Err) }
+    }
+}
+
+/// The schedules to consider: the resolved one and, where nobody named one, the others of wgmma.
+fn schedules(spec: &Spec, open: bool, device: &DeviceInfo) -> impl Iterator<Item = ScheduleId> {
+    let (spec, open) = (*spec, open && spec.instruction == InstructionId::WGMMA && !device.is_host());
+    let others = [ScheduleId::COOPERATIVE, ScheduleId::PINGPONG, ScheduleId::WARP_SPECIALIZED];
+    let others = others.into_iter().filter(move |&schedule| {
+        let other = Spec { schedule, ..spec };
+        open && schedule != spec.schedule && device_code::mainloop(&other) && feeds(spec.scheduler, schedule)
+    });
+    std::iter::once(spec.schedule).chain(others)
 }
 
 fn kind_name(kind: ProblemKind) -> &'static str {
@@ -206,30 +246,51 @@ fn for_each_tile(
     transposed: bool,
     f: &mut dyn FnMut(KernelPlan),
 ) -> Result<(), PlanError> {
-    let open;
-    let list: &[Mnk] = match &spec.tile {
-        Some(tile) => std::slice::from_ref(tile),
-        None => {
-            // The table is in the kernel's terms, a spec in the user's.
-            let user = |tile: Mnk| if transposed { tile.swapped() } else { tile };
-            open = tiles(spec, facts.widths.a.min(facts.widths.b)).into_iter().map(user).collect::<Vec<_>>();
-            &open
-        }
+    let list = match spec.tile {
+        Some(tile) => vec![tile],
+        None => open_tiles(spec, device, facts, transposed),
     };
-    let (mut found, mut refusal) = (false, None);
-    for &tile in list {
-        match with_tile(spec, device, problem, facts, transposed, tile) {
-            Ok(plan) => {
-                found = true;
+    let mut outcome = Outcome::default();
+    for tile in list {
+        for cluster in clusters(spec, device, problem, tile) {
+            let plan = with_tile(spec, device, problem, facts, transposed, tile, cluster);
+            outcome.count(plan.map(|plan| {
                 f(plan);
                 if spec.stages.is_none() && !device.is_host() {
                     fewer_stages(&plan).for_each(&mut *f);
                 }
-            }
-            Err(e) => refusal = refusal.or(Some(e)),
+            }));
         }
     }
-    if found { Ok(()) } else { refusal.map_or(Ok(()), Err) }
+    outcome.end()
+}
+
+/// The tiles to consider, in the user's terms.
+fn open_tiles(spec: &Spec, device: &DeviceInfo, facts: &OperandFacts, transposed: bool) -> Vec<Mnk> {
+    // The tables are in the kernel's terms.
+    let user = |tile: Mnk| if transposed { tile.swapped() } else { tile };
+    let second = if transposed { facts.order_a.major_of_a() } else { facts.order_b.major_of_b() };
+    let list = if spec.instruction == InstructionId::WGMMA && !device.is_host() {
+        warp_group_tiles(spec, matches!(second, MajorId::MN))
+    } else {
+        tiles(spec, facts.widths.a.min(facts.widths.b))
+    };
+    list.into_iter().map(user).collect()
+}
+
+/// The clusters to consider, in the user's terms: a pair whose blocks share one operand where there are tiles for both.
+fn clusters(spec: &Spec, device: &DeviceInfo, problem: &Problem, tile: Mnk) -> Vec<Mnk> {
+    let one = Mnk::new(1, 1, 1);
+    match (spec.cluster, spec.schedule, spec.instruction) {
+        (Some(named), ..) => vec![named],
+        (None, ScheduleId::TWO_SM, _) => vec![Mnk::new(2, 1, 1)],
+        (None, _, InstructionId::WGMMA) if !device.is_host() && device.max_clusters(2) > 0 => {
+            let Mnk { m, n, .. } = problem.bound();
+            let pairs = [(m > tile.m, Mnk::new(2, 1, 1)), (n > tile.n, Mnk::new(1, 2, 1))];
+            std::iter::once(one).chain(pairs.into_iter().filter(|pair| pair.0).map(|pair| pair.1)).collect()
+        }
+        _ => vec![one],
+    }
 }
 
 /// The plan with shallower pipelines, which leave room for more blocks.
@@ -251,14 +312,10 @@ fn with_tile(
     facts: &OperandFacts,
     transposed: bool,
     tile: Mnk,
+    cluster: Mnk,
 ) -> Result<KernelPlan, PlanError> {
-    let mut spec = *spec;
-    spec.tile = Some(tile);
-    let cluster = spec.cluster.unwrap_or(match spec.schedule {
-        ScheduleId::TWO_SM => Mnk::new(2, 1, 1),
-        _ => Mnk::new(1, 1, 1),
-    });
-    spec.cluster = Some(cluster);
+    let named = *spec;
+    let mut spec = Spec { tile: Some(tile), cluster: Some(cluster), ..named };
     let major_a = facts.order_a.major_of_a();
     let major_b = facts.order_b.major_of_b();
     let w = facts.widths;
@@ -290,7 +347,8 @@ fn with_tile(
         resources = ResourcePlan::of(&plan.kernel_spec(), plan.tile);
     }
     plan.resources = resources;
-    check(&plan.spec)?;
+    // A tile that nobody named has to be legal in the kernel's terms alone.
+    check(&Spec { tile: named.tile, ..plan.spec })?;
     check(&Spec { order_a: None, order_b: None, order_d: None, ..plan.kernel_spec() })?;
     check_shared_memory(&plan.kernel_spec(), plan.tile, limit)
         .map_err(|source| PlanError::Device { source, device: device.name.clone() })?;

@@ -58,7 +58,11 @@ pub(super) fn with_splits(
     }
     let mut plans = vec![with(usual(problem), 1)];
     let dense = matches!(problem.kind(), ProblemKind::Dense | ProblemKind::Batched);
-    if dense && device_code::scheduler(SchedulerId::SPLIT_K, plan.spec.schedule) && together < device.sms as usize {
+    let written = |scheduler| dense && device_code::scheduler(scheduler, plan.spec.schedule);
+    if written(SchedulerId::STREAM_K) {
+        plans.push(with(SchedulerId::STREAM_K, 1));
+    }
+    if written(SchedulerId::SPLIT_K) && together < device.sms as usize {
         plans.extend(useful.map(|p| with(SchedulerId::SPLIT_K, p)));
     }
     plans

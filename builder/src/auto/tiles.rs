@@ -25,14 +25,29 @@ const MMA_SYNC: &[(usize, usize, usize)] = &[
     (16, 64, 64),
 ];
 
-/// Tiles of wgmma and tcgen05 kernels: what performance work will widen; until then the usual ones.
+/// Tiles of tcgen05 kernels, and of wgmma's on the CPU, where only their order is compared.
 const WARP_GROUP: &[(usize, usize, usize)] = &[(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)];
+
+/// Rows of wgmma tiles: those of one to three warp groups, of one or two instructions each.
+const fn warp_group_rows(schedule: ScheduleId) -> &'static [usize] {
+    match schedule {
+        ScheduleId::COOPERATIVE => &[128, 192, 256],
+        _ => &[64, 128],
+    }
+}
+
+/// Steps in columns of wgmma tiles, up to the widest.
+const COLUMNS: (usize, usize) = (16, 256);
+/// Fewest columns: below, an instruction takes as long, for A's rows come through shared memory all the same.
+const FEWEST_COLUMNS: usize = 32;
+/// Bytes of a line of shared memory in the widest swizzle.
+const LINE: usize = 128;
 
 /// Tiles of fused multiply-adds, as above: K is short because its steps are unrolled.
 const SIMT: &[(usize, usize, usize)] = &[
     (256, 128, 32),
     (128, 256, 32),
-    (128, 128, 32),
+    (128, 128, 16),
     (64, 128, 32),
     (128, 64, 32),
     (64, 64, 32),
@@ -67,7 +82,17 @@ fn fits(spec: &Spec, tile: Mnk, narrowest: usize) -> bool {
     (accumulators + held) / (32 * warps_m * warps_n).max(1) <= HELD[usize::from(narrowest < 16)]
 }
 
-/// The tiles that a plan of this spec may choose, if it may choose; `narrowest` is its narrowest copy in bytes.
+/// The tiles that a wgmma kernel on a GPU may choose, in the kernel's terms. Columns that are contiguous in memory and in shared
+/// memory (`along_n`) are whole lines of the swizzle.
+pub fn warp_group_tiles(spec: &Spec, along_n: bool) -> Vec<Mnk> {
+    let k = LINE * 8 / spec.a.bits();
+    let (step, widest) = if along_n { (LINE * 8 / spec.b.bits(), COLUMNS.1) } else { COLUMNS };
+    let columns = (step.max(FEWEST_COLUMNS)..=widest).step_by(step);
+    let rows = warp_group_rows(spec.schedule).iter();
+    rows.flat_map(|&m| columns.clone().map(move |n| Mnk { m, n, k })).collect()
+}
+
+/// The tiles that other plans of this spec may choose, if they may choose; `narrowest` is their narrowest copy in bytes.
 pub fn tiles(spec: &Spec, narrowest: usize) -> Vec<Mnk> {
     let (table, widest) = match spec.instruction {
         InstructionId::WGMMA | InstructionId::TCGEN05 => (WARP_GROUP, 128),

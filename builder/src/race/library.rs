@@ -23,15 +23,26 @@ impl RaceLibrary {
     }
 }
 
-/// The product with the algorithm that was the fastest.
-pub(super) struct Contestant {
+/// cuBLASLt on a track: the product with the algorithm that was the fastest.
+pub struct LibraryEntrant {
     product: CublasLtProduct,
     pub(super) times: RaceLibrary,
 }
 
-impl Contestant {
+impl std::fmt::Debug for LibraryEntrant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LibraryEntrant").field("times", &self.times).finish_non_exhaustive()
+    }
+}
+
+impl LibraryEntrant {
+    /// How its algorithms did.
+    pub fn qualified(&self) -> &RaceLibrary {
+        &self.times
+    }
+
     /// Times every algorithm and keeps the fastest.
-    pub(super) fn qualify(track: &mut RaceTrack, rules: &RaceRules<'_>) -> Result<Contestant, RaceRefusalReason> {
+    pub(super) fn qualify(track: &mut RaceTrack, rules: &RaceRules<'_>) -> Result<LibraryEntrant, RaceRefusalReason> {
         let fast = track.problem().fast_accumulation;
         let stream = track.stream().clone();
         let (a, b, d) = track.views()?;
@@ -60,7 +71,7 @@ impl Contestant {
         let medians: Vec<Option<f64>> = times.iter().map(|times| (!times.is_empty()).then(|| median(times))).collect();
         let timed = medians.iter().enumerate().filter_map(|(i, seconds)| seconds.map(|seconds| (i, seconds)));
         match (timed.min_by(|x, y| x.1.total_cmp(&y.1)), failure) {
-            (Some((best, _)), _) => Ok(Contestant { product, times: RaceLibrary { version, medians, best } }),
+            (Some((best, _)), _) => Ok(LibraryEntrant { product, times: RaceLibrary { version, medians, best } }),
             (None, Some(error)) => Err(error),
             (None, None) => Err(CublasLtError::NoAlgorithm { workspace: CublasLtProduct::WORKSPACE }.into()),
         }
@@ -77,6 +88,5 @@ impl Contestant {
 /// [`RaceError`]: [`RaceError::Library`] where there is no cuBLASLt, or none for this problem.
 pub fn time_library(device: &Device, problem: &RaceProblem, rules: &RaceRules<'_>) -> Result<RaceLibrary, RaceError> {
     let mut track = RaceTrack::new(device, problem, rules)?;
-    let contestant = Contestant::qualify(&mut track, rules).map_err(|reason| RaceError::Library(Box::new(reason)))?;
-    Ok(contestant.times)
+    Ok(track.enter_library(rules)?.times)
 }

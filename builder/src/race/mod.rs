@@ -35,7 +35,7 @@ mod track;
 
 pub use entrant::{RaceEntrant, RaceRules};
 pub use error::{RaceError, RaceRefusalReason, RaceWrong};
-pub use library::{RaceLibrary, time_library};
+pub use library::{LibraryEntrant, RaceLibrary, time_library};
 pub use problem::RaceProblem;
 pub use space::space;
 pub use table::{RaceRefusal, RaceRow, RaceRunner, RaceTable};
@@ -52,7 +52,7 @@ use warpwright_spec::KernelPlan;
 /// Who runs.
 enum Lane {
     Kernel(Box<AnyGemm>),
-    Library(Box<library::Contestant>),
+    Library(Box<LibraryEntrant>),
 }
 
 /// Races entrants, and cuBLASLt if the rules ask for it, on one product.
@@ -126,7 +126,7 @@ fn start(
     }
     if rules.library {
         let label = String::from("cuBLASLt");
-        match library::Contestant::qualify(track, rules) {
+        match LibraryEntrant::qualify(track, rules) {
             Err(reason) => table.refused.push(RaceRefusal { label, reason }),
             Ok(contestant) => {
                 let runner = RaceRunner::Library(contestant.times.clone());

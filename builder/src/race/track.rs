@@ -1,7 +1,7 @@
 //! Where races are run: the operands in a device's memory, a buffer to flush its cache with, and a stream that times.
 
 use super::sample::{Judged, Sample};
-use super::{Lane, RaceError, RaceProblem, RaceRefusalReason, RaceRules, data};
+use super::{Lane, LibraryEntrant, RaceError, RaceProblem, RaceRefusalReason, RaceRules, data};
 use crate::any::{AnyGemm, CallArgs};
 use crate::auto::{self, PlanError};
 use warpwright_numeric::Dtype;
@@ -116,6 +116,22 @@ impl RaceTrack {
     pub fn time(&mut self, gemm: &AnyGemm) -> Result<f64, RaceError> {
         self.timed_by(|a, b, d, stream| Ok(gemm.run_raw(stream, a, b, d, CallArgs::default())?))
             .map_err(|reason| RaceError::failed(&format!("a kernel of {}", gemm.spec().arch), reason))
+    }
+
+    /// cuBLASLt's fastest algorithm for the problem: all that its heuristics name are timed, as often as the rules say.
+    ///
+    /// # Errors
+    /// [`RaceError::Library`] where there is no cuBLASLt, or none for this problem.
+    pub fn enter_library(&mut self, rules: &RaceRules<'_>) -> Result<LibraryEntrant, RaceError> {
+        LibraryEntrant::qualify(self, rules).map_err(|reason| RaceError::Library(Box::new(reason)))
+    }
+
+    /// As [`RaceTrack::time`], of cuBLASLt.
+    ///
+    /// # Errors
+    /// [`RaceError`].
+    pub fn time_library(&mut self, library: &LibraryEntrant) -> Result<f64, RaceError> {
+        self.timed_by(|a, b, d, _| Ok(library.run(a, b, d)?)).map_err(|reason| RaceError::Library(Box::new(reason)))
     }
 
     pub(super) fn stream(&self) -> &Stream {

@@ -6,7 +6,7 @@ mod record;
 mod replay;
 mod suites;
 
-pub use candidates::{Which, base, candidates, which};
+pub use candidates::{Which, base, candidates, other_walks};
 pub use record::{Row, read, write};
-pub use replay::{Choice, choices, geometric_mean, misses};
+pub use replay::{Choice, choices, geometric_mean, misses, rank_correlation};
 pub use suites::{Suite, suite};

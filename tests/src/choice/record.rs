@@ -1,14 +1,18 @@
 //! Measured candidates as CSV.
 
 use super::{Suite, Which};
-use warpwright::SchedulerId;
+use std::str::FromStr;
 use warpwright::prelude::*;
+use warpwright::spec::RasterOrder;
+use warpwright::{ScheduleId, SchedulerId};
 
 /// One candidate of one problem.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
     /// Which suite the problem is of.
     pub suite: Suite,
+    /// Whose kernels are measured.
+    pub tag: ArchId,
     /// Element of A and B.
     pub element: Dtype,
     /// The problem.
@@ -25,32 +29,24 @@ pub struct Row {
     pub median: f64,
     /// How many.
     pub runs: usize,
+    /// cuBLASLt's median for the problem in the same rounds, in µs; NaN where it did not run.
+    pub library: f64,
 }
 
-const HEADER: &str =
-    "suite,type,m,n,k,tile_m,tile_n,tile_k,stages,scheduler,splits,registers,blocks_per_sm,predicted_us,median_us,runs";
+const HEADER: &str = "suite,tag,type,m,n,k,schedule,tile_m,tile_n,tile_k,cluster_m,cluster_n,stages,scheduler,splits,raster,swizzle,\
+                      registers,blocks_per_sm,predicted_us,median_us,runs,cublaslt_us";
 
 /// The rows as text, with a header.
 pub fn write(rows: &[Row]) -> String {
     let mut text = format!("{HEADER}\n");
     for row in rows {
-        let (tile, stages, scheduler, splits) = row.which;
-        text += &format!(
-            "{},{},{},{},{},{},{},{},{stages},{scheduler},{splits},{},{},{:.2},{:.2},{}\n",
-            row.suite.name(),
-            row.element.name(),
-            row.mnk.m,
-            row.mnk.n,
-            row.mnk.k,
-            tile.m,
-            tile.n,
-            tile.k,
-            row.registers,
-            row.blocks_per_sm,
-            row.predicted,
-            row.median,
-            row.runs,
-        );
+        let Which { schedule, tile, cluster, stages, scheduler, splits, walk: (raster, swizzle) } = row.which;
+        let Mnk { m, n, k } = row.mnk;
+        let problem = format!("{},{},{},{m},{n},{k}", row.suite.name(), row.tag.name(), row.element.name());
+        let shape = format!("{},{},{},{},{}", tile.m, tile.n, tile.k, cluster.m, cluster.n);
+        let which = format!("{schedule},{shape},{stages},{scheduler},{splits},{},{swizzle}", raster.name());
+        let found = format!("{},{},{:.2},{:.2}", row.registers, row.blocks_per_sm, row.predicted, row.median);
+        text += &format!("{problem},{which},{found},{},{:.2}\n", row.runs, row.library);
     }
     text
 }
@@ -66,50 +62,53 @@ pub fn read(text: &str) -> Result<Vec<Row>, String> {
     }
     lines
         .zip(2..)
-        .map(|(line, number)| row(line).ok_or_else(|| format!("line {number} is no candidate: {line}")))
+        .map(|(line, number)| {
+            let mut fields = Fields(line.split(','));
+            let row = row(&mut fields).filter(|_| fields.0.next().is_none());
+            row.ok_or_else(|| format!("line {number} is no candidate: {line}"))
+        })
         .collect()
 }
 
-fn row(line: &str) -> Option<Row> {
-    let fields: Vec<&str> = line.split(',').collect();
-    let [
-        suite,
-        element,
-        m,
-        n,
-        k,
-        tile_m,
-        tile_n,
-        tile_k,
-        stages,
-        scheduler,
-        splits,
-        registers,
-        blocks,
-        predicted,
-        median,
-        runs,
-    ] = fields[..]
-    else {
-        return None;
-    };
-    let mnk = |m: &str, n: &str, k: &str| Some(Mnk::new(m.parse().ok()?, n.parse().ok()?, k.parse().ok()?));
+/// What is left of a line.
+struct Fields<'a>(std::str::Split<'a, char>);
+
+impl<'a> Fields<'a> {
+    fn named<T>(&mut self, find: impl FnOnce(&'a str) -> Option<T>) -> Option<T> {
+        self.0.next().and_then(find)
+    }
+
+    fn number<T: FromStr>(&mut self) -> Option<T> {
+        self.named(|field| field.parse().ok())
+    }
+}
+
+fn row(fields: &mut Fields<'_>) -> Option<Row> {
     Some(Row {
-        suite: Suite::from_name(suite)?,
-        element: Dtype::from_name(element)?,
-        mnk: mnk(m, n, k)?,
-        which: (
-            mnk(tile_m, tile_n, tile_k)?,
-            stages.parse().ok()?,
-            SchedulerId::from_name(scheduler)?,
-            splits.parse().ok()?,
-        ),
-        registers: registers.parse().ok()?,
-        blocks_per_sm: blocks.parse().ok()?,
-        predicted: predicted.parse().ok()?,
-        median: median.parse().ok()?,
-        runs: runs.parse().ok()?,
+        suite: fields.named(Suite::from_name)?,
+        tag: fields.named(ArchId::from_name)?,
+        element: fields.named(Dtype::from_name)?,
+        mnk: Mnk::new(fields.number()?, fields.number()?, fields.number()?),
+        which: Which {
+            schedule: fields.named(ScheduleId::from_name)?,
+            tile: Mnk::new(fields.number()?, fields.number()?, fields.number()?),
+            cluster: Mnk::new(fields.number()?, fields.number()?, 1),
+            stages: fields.number()?,
+            scheduler: fields.named(SchedulerId::from_name)?,
+            splits: fields.number()?,
+            walk: (fields.named(raster)?, fields.number()?),
+        },
+        registers: fields.number()?,
+        blocks_per_sm: fields.number()?,
+        predicted: fields.number()?,
+        median: fields.number()?,
+        runs: fields.number()?,
+        library: fields.number()?,
     })
+}
+
+fn raster(name: &str) -> Option<RasterOrder> {
+    [RasterOrder::AlongM, RasterOrder::AlongN].into_iter().find(|raster| raster.name() == name)
 }
 
 #[cfg(test)]
@@ -120,18 +119,29 @@ mod tests {
     fn rows_survive_a_file_and_others_are_refused() {
         let row = Row {
             suite: Suite::Judging,
+            tag: ArchId::SM90,
             element: Dtype::Bf16,
             mnk: Mnk::new(16, 8192, 320),
-            which: (Mnk::new(64, 128, 64), 4, SchedulerId::STREAM_K, 1),
+            which: Which {
+                schedule: ScheduleId::PINGPONG,
+                tile: Mnk::new(64, 128, 64),
+                cluster: Mnk::new(1, 2, 1),
+                stages: 4,
+                scheduler: SchedulerId::PERSISTENT,
+                splits: 1,
+                walk: (RasterOrder::AlongN, 8),
+            },
             registers: 168,
             blocks_per_sm: 2,
             predicted: 12.25,
             median: 13.5,
             runs: 9,
+            library: 11.75,
         };
         let text = write(&[row.clone(), row.clone()]);
         assert_eq!(read(&text), Ok(vec![row.clone(), row]));
-        assert!(read(&text.replace("StreamK", "Stream")).unwrap_err().starts_with("line 2 "));
+        assert!(read(&text.replace("Pingpong", "Ping")).unwrap_err().starts_with("line 2 "));
+        assert!(read(&text.replace("11.75", "11.75,1")).unwrap_err().starts_with("line 2 "));
         assert!(read("m,n,k\n").is_err());
     }
 }

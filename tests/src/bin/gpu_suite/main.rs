@@ -1,7 +1,7 @@
 //! The suite that proves kernels on a GPU: one binary, no Rust needed where it runs.
 //!
 //! `gpu-suite micro [--out FOLDER] [--emulate | --ptx]`
-//! `gpu-suite auto [--out FOLDER] [--type TYPE] [--suite fitting|judging] [--rounds N] [--seconds N] [--ordinal N]`
+//! `gpu-suite auto [--out FOLDER] [--arch TAG] [--type TYPE] [--suite fitting|judging] [--rounds N] [--seconds N] [--ordinal N]`
 //! `gpu-suite auto --replay FILE [--misses]`
 //! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--part NAME] [--bench ROUNDS]`
 //!
