@@ -58,6 +58,9 @@ impl TensorMap {
         if rank > MAX_RANK || global.shape().leaves() != rank {
             return Err(refused("a tensor has at most 5 modes, each one integer", global.shape().leaves() as i64));
         }
+        if element_bits == 0 || element_bits > 128 {
+            return Err(refused("elements must have 1 to 128 bits", element_bits.into()));
+        }
         let swizzle = swizzle_of(&tile.swizzle, element_bits)?;
         if tile.offset.value() != 0 {
             return Err(LayoutError::Offset { offset: tile.offset });

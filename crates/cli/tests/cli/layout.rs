@@ -69,6 +69,16 @@ fn every_operation_has_a_name() {
         ("local-tile 'Sw<3,3,3> o 0 o (8,64):(64,1)' (1,64) (3,0)", "+216 o (_1,(_8,_4,_2)):(_0,(_1,_-8,_32))"),
         ("partition --mma SM70_8x8x4_F32F16F16F32_NT --operand a (8,4):(1,8) 16", "+4 o (_4,_1,_1):(_1,_0,_0)"),
         ("smem-atom --major MN --bits 8", "Sw<3,4,3> o _0 o (_128,_8):(_1,_128)"),
+        (
+            "tma (4096,1024):(1024,1) (128,64):(64,1)",
+            "dimension 0: mode 1, extent 1024, box 64, contiguous\n\
+             dimension 1: mode 0, extent 4096, box 128, 2048 bytes apart\nswizzle INTER\nbox 0 from [0, 0] to +0",
+        ),
+        (
+            "descriptor --major MN ((64,2),(8,2)):((1,1024),(64,512))",
+            "leading 2048 bytes, stride 1024 bytes, swizzle SW128\n\
+             wgmma   0x4000004000800000\ntcgen05 0x4000404000800000",
+        ),
         ("conflicts (8,64):(64,1) 8:1", "8"),
         ("conflicts 'Sw<3,3,3> o 0 o (8,64):(64,1)' 8:1", "1"),
         (
@@ -114,6 +124,14 @@ fn json_is_in_the_form_of_batches() {
     assert_eq!(outcome["shape"], serde_json::json!([[2, 2], 3]));
     assert_eq!(outcome["table"], serde_json::json!([0, 24, 2, 26, 8, 32, 10, 34, 16, 40, 18, 42]));
     assert_eq!(Folder::new().ok("layout eval --json (8,4):(4,1) 5").json()["int"], 20);
+    let inverse = Folder::new().ok("layout left-inverse --json 'Sw<1,0,1> o 3 o (2,2):(2,1)'").json();
+    assert_eq!((&inverse["offset"], &inverse["swizzle"]), (&serde_json::json!(-3), &serde_json::json!([1, 0, 1])));
+    assert_eq!(inverse["outer"]["table"], serde_json::json!([0, 2, 1, 3]));
+    let tile = Folder::new().ok("layout identity --json (4,6) (2,3) (1,1)").json();
+    assert_eq!(tile["table"], serde_json::json!([[2, 3], [3, 3], [2, 4], [3, 4], [2, 5], [3, 5]]));
+    let map = Folder::new().ok("layout tma --json (4096,1024):(1024,1) (128,64):(64,1)").json();
+    assert_eq!((&map["box"], &map["byte_strides"]), (&serde_json::json!([64, 128]), &serde_json::json!([2048])));
+    assert_eq!(Folder::new().ok("layout descriptor --json ((8,8),16):((64,512),1)").json()["stride"], 64);
 }
 
 #[test]
@@ -159,6 +177,12 @@ fn what_is_wrong_is_said_with_its_place() {
         ("conflicts (8,64):(64,1) 64:1", "a warp has at most 32 lanes, not 64"),
         ("conflicts --bytes 3 (8,64):(64,1) 8:1", "a lane moves 1, 2, 4, 8 or 16 bytes, not 3"),
         ("conflicts (8,64):(64,1) 8:8", "addresses are multiples of the lane's bytes, not 2"),
+        (
+            "tma (64,64):(65,1) (8,64):(64,1)",
+            "strides must be multiples of 16 bytes, above 0 and below 2^40, but it is 130",
+        ),
+        ("tma --bits 0 (64,64):(64,1) (8,64):(64,1)", "elements must have 1 to 128 bits, but it is 0"),
+        ("descriptor (64,16):(1,64)", "does not fit a matrix descriptor"),
         ("group (2,3,4) 2 0", "2 to 0 is no range of modes of a layout of rank 3"),
         ("upcast 8 0", "the recast factor, 1 or more, cannot be 0"),
         ("upcast 'Sw<1,1,1> o 0 o 8' 3", "the recast factor of a swizzle, a power of two, cannot be 3"),

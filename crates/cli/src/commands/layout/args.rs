@@ -91,6 +91,20 @@ pub struct Scaled {
     pub common: Common,
 }
 
+/// How a tile lies in shared memory.
+#[derive(Args)]
+pub struct Hardware {
+    /// Which index is contiguous: K or MN
+    #[arg(long, default_value = "K")]
+    pub major: String,
+    /// INTER, SW32, SW64, SW128 or SW128_32B
+    #[arg(long, default_value = "SW128")]
+    pub swizzle: String,
+    /// Bits of an element
+    #[arg(long, default_value_t = 16)]
+    pub bits: u32,
+}
+
 /// A tiled copy or a tiled MMA.
 #[derive(Args, Default)]
 pub struct Tiled {
@@ -294,12 +308,25 @@ pub enum Operation {
     },
     /// The atom of shared-memory tiles: (mn,k) to offset
     SmemAtom {
-        /// Which index is contiguous: K or MN
-        #[arg(long, default_value = "K")]
-        major: String,
-        /// INTER, SW32, SW64, SW128 or SW128_32B
-        #[arg(long, default_value = "SW128")]
-        swizzle: String,
+        #[command(flatten)]
+        hardware: Hardware,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The matrix descriptor of what one wgmma or tcgen05.mma reads: (mn,k) to offset before the swizzle
+    Descriptor {
+        tile: String,
+        #[command(flatten)]
+        hardware: Hardware,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The tensor map by which TMA moves a tile between global and shared memory
+    Tma {
+        /// The global tensor
+        global: String,
+        /// The tile in shared memory, with the same modes
+        shared: String,
         /// Bits of an element
         #[arg(long, default_value_t = 16)]
         bits: u32,

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod batch;
+mod hardware;
 mod json;
 mod operation;
 mod text;
@@ -57,6 +58,8 @@ impl std::fmt::Display for Answer {
             Answer::Part((layout, offset)) => write!(f, "+{offset} o {layout}"),
             Answer::Inverse(inverse) => write!(f, "{inverse}"),
             Answer::Coordinates(layout) => write!(f, "{layout}"),
+            Answer::Map(map) => write!(f, "{map}"),
+            Answer::Descriptor(descriptor) => write!(f, "{descriptor}"),
             Answer::Int(v) => write!(f, "{v}"),
             Answer::Ints(list) => list.iter().try_for_each(|v| writeln!(f, "{v}")),
             // Coordinates are values: whether a layout knows them says nothing here.
@@ -79,6 +82,8 @@ impl Answer {
             Answer::Part(part) => json.part(part),
             Answer::Inverse(inverse) => json.inverse(inverse),
             Answer::Coordinates(layout) => json.coordinates(layout),
+            Answer::Map(map) => map.json(&mut json),
+            Answer::Descriptor(descriptor) => descriptor.json(&mut json),
             Answer::Int(v) => json.raw("{\"int\":").int(*v).raw("}"),
             Answer::Ints(list) => json.raw("{\"ints\":").ints(list.iter().copied()).raw("}"),
             Answer::Tuples(list) => {

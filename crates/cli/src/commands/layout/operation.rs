@@ -1,6 +1,7 @@
 //! The operations, each an [`Answer`] to what was typed.
 
-use super::args::{Common, DivideKind, One, Operation, ProductKind, Scaled, Two};
+use super::args::{Common, DivideKind, Hardware, One, Operation, ProductKind, Scaled, Two};
+use super::hardware::{Descriptor, Map};
 use super::text::{Notation, TextError};
 use super::tiled;
 use super::tree::Tree;
@@ -20,6 +21,10 @@ pub enum Answer {
     Inverse(ComposedInverse),
     /// A layout of coordinates.
     Coordinates(CoordinateLayout),
+    /// How TMA moves a tile.
+    Map(Map),
+    /// What a tensor core is told of a tile.
+    Descriptor(Descriptor),
     /// A number.
     Int(i64),
     /// Numbers, one for each thing that was asked.
@@ -180,8 +185,14 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
             };
             (Answer::Coordinates(l), common)
         }
-        Operation::SmemAtom { major, swizzle, bits, common } => {
+        Operation::SmemAtom { hardware: Hardware { major, swizzle, bits }, common } => {
             (Answer::Layout(smem::atom(major_of(major)?, swizzle_of(swizzle)?, *bits)?), common)
+        }
+        Operation::Descriptor { tile, hardware, common } => {
+            (Answer::Descriptor(Descriptor::of(tile, hardware, common)?), common)
+        }
+        Operation::Tma { global, shared, bits, common } => {
+            (Answer::Map(Map::of(global, shared, *bits, common)?), common)
         }
         Operation::Conflicts { layout, access, bits, bytes, common } => {
             let n = Notation::of([layout, access], common.dynamic);
@@ -336,7 +347,7 @@ fn lower(layout: &ComposedLayout, name: &str, arguments: &[String], wide: bool) 
     Ok(Answer::Text(index_function_of(name, layout, &names, width)?.to_string()))
 }
 
-fn major_of(text: &str) -> Result<Major, TextError> {
+pub fn major_of(text: &str) -> Result<Major, TextError> {
     match text.to_ascii_uppercase().as_str() {
         "K" => Ok(Major::K),
         "MN" => Ok(Major::Mn),
@@ -344,7 +355,7 @@ fn major_of(text: &str) -> Result<Major, TextError> {
     }
 }
 
-fn swizzle_of(text: &str) -> Result<SmemSwizzle, TextError> {
+pub fn swizzle_of(text: &str) -> Result<SmemSwizzle, TextError> {
     Ok(match text.to_ascii_uppercase().as_str() {
         "INTER" => SmemSwizzle::None,
         "SW32" => SmemSwizzle::B32,
