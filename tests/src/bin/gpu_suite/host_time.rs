@@ -8,7 +8,8 @@ use warpwright::arch::Target;
 use warpwright::prelude::*;
 use warpwright::runtime::{cache::Cache, nvrtc};
 use warpwright::spec::KernelPlan;
-use warpwright::{CallArgs, ScheduleId};
+use warpwright::{CallArgs, DeviceInfo, ScheduleId};
+use warpwright_tests::stand_in::stand_in;
 
 use crate::Part;
 
@@ -49,38 +50,69 @@ fn ok(call: &str, code: c_int) -> Result<()> {
     if code == 0 { Ok(()) } else { Err(format!("{call} answers {code}").into()) }
 }
 
-fn times(device: &Device, rounds: usize) -> Result<String> {
-    let stream = device.new_stream()?;
-    let (m, n, k) = (256, 256, 64);
-    let operand = |rows, columns| Tensor::<bf16>::from_fn(rows, columns, |i, j| bf16::from_f32(((i + j) % 5) as f32));
-    let mut sets = Vec::new();
-    for _ in 0..4 {
-        let (a, b) = (operand(m, k)?.to_device(&stream)?, operand(n, k)?.to_device(&stream)?);
-        sets.push((a, b, Tensor::<bf16>::zeros_on(&stream, Strided::dense(m, n, Order::RowMajor))?));
+/// A plan with operands to run it on.
+struct Calls {
+    gemm: AnyGemm,
+    stream: Stream,
+    sets: Vec<(Tensor<bf16>, Tensor<bf16>, Tensor<bf16>)>,
+}
+
+const EXTENTS: (usize, usize, usize) = (256, 256, 64);
+
+impl Calls {
+    fn new(device: &Device) -> Result<Calls> {
+        let stream = device.new_stream()?;
+        let (m, n, k) = EXTENTS;
+        let operand = |rows, columns| Tensor::<bf16>::zeros_on(&stream, Strided::dense(rows, columns, Order::RowMajor));
+        let sets = (0..4).map(|_| Ok((operand(m, k)?, operand(n, k)?, operand(m, n)?))).collect::<Result<_>>()?;
+        let auto = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
+        let gemm = AnyGemm::new(&GemmDesc { schedule: ScheduleId::COOPERATIVE, ..auto }, device)?;
+        let mut calls = Calls { gemm, stream, sets };
+        calls.run(0)?;
+        calls.stream.synchronize()?;
+        Ok(calls)
     }
-    let desc = GemmDesc { schedule: ScheduleId::COOPERATIVE, ..GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32) };
-    let gemm = AnyGemm::new(&desc, device)?;
-    let mut call = |i: usize| -> Result<()> {
-        let (a, b, d) = &mut sets[i % 4];
+
+    fn run(&mut self, i: usize) -> Result<()> {
+        let (a, b, d) = &mut self.sets[i % 4];
         let b = b.view().transposed();
-        gemm.run_raw(&stream, a.view().raw(), b.raw(), d.view_mut()?.into_raw(), CallArgs::default())?;
-        Ok(())
-    };
-    call(0)?;
-    stream.synchronize()?;
-    let (plan, _) = gemm.compiled().into_iter().next().ok_or("nothing was compiled")?;
-    let blocks = m.div_ceil(plan.tile.m) * n.div_ceil(plan.tile.n);
+        Ok(self.gemm.run_raw(&self.stream, a.view().raw(), b.raw(), d.view_mut()?.into_raw(), CallArgs::default())?)
+    }
+
+    /// A burst's mean in us.
+    fn burst(&mut self) -> Result<f64> {
+        let started = Instant::now();
+        for i in 0..BURST {
+            self.run(i)?;
+        }
+        let mean = started.elapsed().as_secs_f64() * 1e6 / BURST as f64;
+        self.stream.synchronize()?;
+        Ok(mean)
+    }
+}
+
+fn median(times: Vec<f64>) -> f64 {
+    let mut times = times;
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// What a call costs on a device that does nothing: the library's own part, with its own encoder of tensor maps.
+pub fn without_driver(rounds: usize) -> Result<f64> {
+    let mut calls = Calls::new(&stand_in(DeviceInfo::h200()))?;
+    Ok(median((0..rounds).map(|_| calls.burst()).collect::<Result<_>>()?))
+}
+
+fn times(device: &Device, rounds: usize) -> Result<String> {
+    let mut calls = Calls::new(device)?;
+    let (plan, _) = calls.gemm.compiled().into_iter().next().ok_or("nothing was compiled")?;
+    let blocks = EXTENTS.0.div_ceil(plan.tile.m) * EXTENTS.1.div_ceil(plan.tile.n);
     let empty = Empty::new(&plan, blocks)?;
     empty.launch()?;
     empty.synchronize()?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 0..rounds {
-        let started = Instant::now();
-        for i in 0..BURST {
-            call(round + i)?;
-        }
-        ours.push(started.elapsed().as_secs_f64() * 1e6 / BURST as f64);
-        stream.synchronize()?;
+    for _ in 0..rounds {
+        ours.push(calls.burst()?);
         let started = Instant::now();
         for _ in 0..BURST {
             empty.launch()?;
@@ -88,14 +120,10 @@ fn times(device: &Device, rounds: usize) -> Result<String> {
         theirs.push(started.elapsed().as_secs_f64() * 1e6 / BURST as f64);
         empty.synchronize()?;
     }
-    let median = |times: &mut Vec<f64>| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    };
-    let (ours, theirs) = (median(&mut ours), median(&mut theirs));
+    let (ours, theirs, alone) = (median(ours), median(theirs), without_driver(rounds)?);
     let bytes = empty.bytes;
     Ok(format!(
-        "run {ours:.2} us, an empty kernel with {bytes} bytes of parameters {theirs:.2} us: {:.2}",
+        "run {ours:.2} us, an empty kernel with {bytes} bytes of parameters {theirs:.2} us: {:.2}; without a driver {alone:.2} us",
         ours / theirs
     ))
 }

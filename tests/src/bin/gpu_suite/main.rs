@@ -57,6 +57,11 @@ fn main() -> ExitCode {
     if let Some(("micro", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return micro::main(rest);
     }
+    if arguments.first().is_some_and(|first| first == "host") {
+        let alone = host_time::without_driver(2000).map_err(|e| e.to_string());
+        println!("a call without a driver: {alone:.2?} us");
+        return ExitCode::SUCCESS;
+    }
     if let Some(("auto", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return choice::main(rest);
     }
