@@ -65,7 +65,7 @@ impl AnyGemm {
         d: RawViewMut<'_>,
         args: CallArgs<'_>,
     ) -> Result<(), RunError> {
-        let arguments = Arguments { a, b, d, epilogue: args.epilogue, extra: args.extra };
+        let arguments = Arguments { a, b, d, epilogue: &args.epilogue, extra: args.extra };
         self.core.run(stream, &arguments, args.workspace)
     }
 

@@ -204,14 +204,14 @@ impl<Ar, A, Acc, Io, P, N> GemmBuilder<Ar, A, Acc, Io, P, N> {
         if device.is_host() {
             let mut d = Tensor::zeros_in(layout)?;
             let arguments =
-                Arguments { a: a.raw(), b: b.raw(), d: d.view_mut()?.into_raw(), epilogue: args, extra: &[] };
+                Arguments { a: a.raw(), b: b.raw(), d: d.view_mut()?.into_raw(), epilogue: &args, extra: &[] };
             core.run(&stream, &arguments, None)?;
             return Ok(d);
         }
         let (a, b, moved) = (a.to_device(&stream)?, b.to_device(&stream)?, Moved::to_device(&args, &stream)?);
         let mut d = Tensor::zeros_on(&stream, layout)?;
         let (a, b, epilogue) = (a.view().raw(), b.view().raw(), moved.args(&args));
-        core.run(&stream, &Arguments { a, b, d: d.view_mut()?.into_raw(), epilogue, extra: &[] }, None)?;
+        core.run(&stream, &Arguments { a, b, d: d.view_mut()?.into_raw(), epilogue: &epilogue, extra: &[] }, None)?;
         Ok(d.to_host(&stream)?)
     }
 }

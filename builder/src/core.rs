@@ -98,7 +98,7 @@ impl Core {
     ) -> Result<(), RunError> {
         self.check_stream(stream)?;
         let call = infer(&self.spec, &self.epilogue, self.device.space(), given)?;
-        let Call { problem, facts, arguments } = &call;
+        let Call { problem, facts, arguments, bound } = &call;
         // An automatic schedule takes another instruction where the principal one cannot read an operand as it lies, but for
         // fp8, whose remedy is to transpose once.
         if !matches!(self.spec.schedule, ScheduleId::AUTO) || self.spec.a.is_fp8() || self.spec.b.is_fp8() {
@@ -132,7 +132,7 @@ impl Core {
             return Ok(unsafe { executable.run(stream, &Invocation { launches: &[], host: &host }) }?);
         }
         can_implement(plan, self.device.info(), problem, arguments)?;
-        launch::launch(stream, prepared, problem, arguments, &self.epilogue, workspace)
+        launch::launch(stream, prepared, problem, arguments, bound, workspace)
     }
 
     /// Plans a problem, compiles what is missing, and remembers both.
@@ -147,7 +147,7 @@ impl Core {
             let maps = lower::TensorMaps::of(&plan, &self.epilogue).map_err(lower::LowerError::from)?;
             (resident, lower::workspace(&plan, problem, resident), maps)
         };
-        let prepared = Prepared { plan, executable, maps, resident, workspace };
+        let prepared = Prepared { plan, executable, maps, encoded: Arc::default(), resident, workspace };
         if let Some(key) = Key::of(problem, facts) {
             self.plans.remember(key, &prepared);
         }

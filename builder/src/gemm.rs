@@ -109,7 +109,7 @@ impl<'a, K: GemmKernel> Gemm<'a, K> {
         let (a, b, mut d) = (a.as_view()?.raw(), b.as_view()?.raw(), d.as_view_mut()?);
         let mut extra = [("", a); MAX_OPERANDS];
         let extra = inline(&self.extra, &mut extra);
-        self.kernel.core.run(stream, &Arguments { a, b, d: d.raw(), epilogue: self.args, extra }, workspace)
+        self.kernel.core.run(stream, &Arguments { a, b, d: d.raw(), epilogue: &self.args, extra }, workspace)
     }
 
     /// Why the kernel does a problem the way it does: plan, tile, stages, shared memory, waves, predicted time.
@@ -318,5 +318,5 @@ fn run_bound<A: Element, B: Element, D: Element, E: Fusion>(
     let (a, b, mut d) = (a.as_view()?.raw(), b.as_view()?.raw(), d.as_view_mut()?);
     let mut epilogue = Args::new();
     expr.0.bind(&mut epilogue);
-    core.run(stream, &Arguments { a, b, d: d.raw(), epilogue, extra: &[] }, None)
+    core.run(stream, &Arguments { a, b, d: d.raw(), epilogue: &epilogue, extra: &[] }, None)
 }

@@ -2,7 +2,7 @@
 
 use crate::auto::OperandFacts;
 use crate::error::RunError;
-use warpwright_epilogue::{LeafKind, OutputShape, Program};
+use warpwright_epilogue::{Bound, LeafKind, OutputShape, Program};
 use warpwright_kernels::Arguments;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{RawView, Space, Strided};
@@ -13,6 +13,8 @@ pub(crate) struct Call<'a> {
     pub(crate) problem: Problem,
     pub(crate) facts: OperandFacts,
     pub(crate) arguments: Arguments<'a>,
+    /// The epilogue's arguments, checked.
+    pub(crate) bound: Bound<'a>,
 }
 
 /// The widest copy that is asked for, in bytes; what empty operands and those that are not there count as.
@@ -39,7 +41,7 @@ pub(crate) fn infer<'a>(
     check_batch("A", batch_a, batch)?;
     check_batch("B", batch_b, batch)?;
     let mnk = Mnk { m, n, k };
-    let bound = epilogue.bind(&given.epilogue, OutputShape { batch, m, n }, space)?;
+    let bound = epilogue.bind(given.epilogue, OutputShape { batch, m, n }, space)?;
     let (mut order_c, mut align_c) = (None, WIDEST);
     for (i, leaf) in epilogue.leaves().iter().enumerate() {
         let Some(view) = bound.view(i) else { continue };
@@ -89,7 +91,7 @@ pub(crate) fn infer<'a>(
     };
     let extents = if batch == 1 { Extents::Dense(mnk) } else { Extents::Batched { mnk, batch } };
     let arguments = Arguments { a: broadcast(a, batch), b: broadcast(b, batch), d, epilogue: given.epilogue, extra };
-    Ok(Call { problem: Problem { extents, alignment }, facts, arguments })
+    Ok(Call { problem: Problem { extents, alignment }, facts, arguments, bound })
 }
 
 fn check_type(operand: &str, expected: Dtype, given: Dtype) -> Result<(), RunError> {

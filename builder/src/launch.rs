@@ -3,7 +3,7 @@
 use crate::error::RunError;
 use crate::plans::Prepared;
 use warpwright_arch::DeviceInfo;
-use warpwright_epilogue::Program as Epilogue;
+use warpwright_epilogue::Bound;
 use warpwright_kernels::lower::DeviceWorkspace;
 use warpwright_kernels::{Arguments, lower};
 use warpwright_runtime::{Executable, HostContext, HostProgram, Invocation, Stream, WorkspaceError, WorkspacePtr};
@@ -14,10 +14,10 @@ use warpwright_spec::{KernelPlan, Problem};
 /// is not empty.
 pub(crate) fn launch(
     stream: &Stream,
-    Prepared { plan, executable, maps, resident, workspace }: &Prepared,
+    Prepared { plan, executable, maps, encoded, resident, workspace }: &Prepared,
     problem: &Problem,
     arguments: &Arguments<'_>,
-    epilogue: &Epilogue,
+    epilogue: &Bound<'_>,
     given: Option<WorkspacePtr>,
 ) -> Result<(), RunError> {
     let mut at = DeviceWorkspace::default();
@@ -27,7 +27,8 @@ pub(crate) fn launch(
         at = place(stream, executable, workspace, given)?;
         call = lower::call(plan, problem, arguments, epilogue, *resident, maps, at)?;
     }
-    call.encode_maps(|map| executable.device().encode_tensor_map(map))?;
+    let device = executable.device();
+    call.encode_maps(encoded, |map| device.encode_tensor_map(map), |map, at| device.move_tensor_map(map, at))?;
     let invocation = Invocation { launches: &[call.launch()], host: &NoHostProgram };
     // SAFETY: the parameters are those of the plan that was lowered; `infer` and `can_implement` checked that every operand is
     // in this device's memory with the extents that they state, and the views borrow that memory until the work is submitted.

@@ -3,8 +3,8 @@
 use crate::auto::OperandFacts;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use warpwright_kernels::lower::TensorMaps;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use warpwright_kernels::lower::{EncodedMaps, TensorMaps};
 use warpwright_runtime::Executable;
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{Extents, KernelPlan, Mnk, Problem, RasterOrder};
@@ -36,6 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) executable: Executable,
     /// What the plan fixes of its tensor maps.
     pub(crate) maps: TensorMaps,
+    /// Those of its first call.
+    pub(crate) encoded: Arc<OnceLock<EncodedMaps>>,
     /// Blocks that the device keeps at once.
     pub(crate) resident: usize,
     /// Of a launch of this problem.

@@ -101,7 +101,7 @@ fn grouped_with_extents_that_only_memory_knows() {
         RawView::new(address.expose_provenance() as u64, words.bytes.len(), Space::Host, Dtype::I32, words.layout)
     };
     let extra = [(EXTENTS, view)];
-    let arguments = Arguments { a: a.view(), b: b.view(), d: d.view_mut(), epilogue: Args::new(), extra: &extra };
+    let arguments = Arguments { a: a.view(), b: b.view(), d: d.view_mut(), epilogue: const { &Args::new() }, extra: &extra };
     // SAFETY: D is borrowed for the call.
     let host = unsafe { GemmHost::new(&plan, &DeviceInfo::h100(), &p, arguments) }.unwrap();
     // What an earlier launch of the same stream would do.
@@ -441,7 +441,7 @@ fn by_address<'a>(leading: i64, extra: &'a [(&'static str, RawView<'a>)]) -> Arg
     let (view, d) = unsafe {
         (RawView::new(0, 0, Space::Host, Dtype::F32, layout), RawViewMut::new(0, 0, Space::Host, Dtype::F32, layout))
     };
-    Arguments { a: view, b: view, d, epilogue: Args::new(), extra }
+    Arguments { a: view, b: view, d, epilogue: const { &Args::new() }, extra }
 }
 
 #[test]

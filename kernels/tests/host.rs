@@ -305,7 +305,7 @@ fn refusals_name_the_value_and_touch_nothing() {
         d
     };
     let dv = arguments(&mut d);
-    let good = Arguments { a: a.view(), b: b.view(), d: dv, epilogue: Args::new(), extra: &[] };
+    let good = Arguments { a: a.view(), b: b.view(), d: dv, epilogue: const { &Args::new() }, extra: &[] };
     let p = dense(8, 8, 8);
 
     let aligned = p.clone().aligned(Alignment { a: 128, ..Alignment::FULL });

@@ -309,6 +309,11 @@ impl TensorMapSpec {
         Ok(out)
     }
 
+    /// Writes another address into what [`TensorMapSpec::encode`] wrote.
+    pub fn relocate(map: &mut [u8; 128], address: u64) {
+        map[8..16].copy_from_slice(&address.to_le_bytes());
+    }
+
     /// Reads what [`TensorMapSpec::encode`] wrote; `None` for anything else.
     pub fn decode(bytes: &[u8; 128]) -> Option<TensorMapSpec> {
         let wide = |at: usize| crate::exec::number(&bytes[at..at + 8]);

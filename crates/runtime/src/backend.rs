@@ -55,6 +55,12 @@ pub trait Backend: Send + Sync + Debug {
         Err(TensorMapFault::NotSupported { device: self.info().name.clone() })
     }
 
+    /// Writes another address, a multiple of 16, into a map that [`encode_tensor_map`](Self::encode_tensor_map) made: then it
+    /// is what encoding with that address would have made. False, the map as it was, where that is not known to be so.
+    fn move_tensor_map(&self, _: &mut [u8; 128], _: u64) -> bool {
+        false
+    }
+
     /// Compiles and loads a program: everything that can be refused before a launch is refused here.
     ///
     /// # Errors

@@ -86,6 +86,11 @@ impl Device {
         self.backend().encode_tensor_map(map)
     }
 
+    /// Writes another address into a tensor map that this device encoded; false where that takes encoding it anew.
+    pub fn move_tensor_map(&self, map: &mut [u8; 128], address: u64) -> bool {
+        self.backend().move_tensor_map(map, address)
+    }
+
     /// What plans need to know of it.
     pub fn info(&self) -> &DeviceInfo {
         self.backend().info()

@@ -24,7 +24,7 @@ pub struct Arguments<'a> {
     /// M x N.
     pub d: RawViewMut<'a>,
     /// The epilogue's arguments in its tree's pre-order.
-    pub epilogue: Args<'a>,
+    pub epilogue: &'a Args<'a>,
     /// What else the mainloop and the problem need, by name.
     pub extra: &'a [(&'static str, RawView<'a>)],
 }

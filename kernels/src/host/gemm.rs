@@ -103,7 +103,7 @@ impl<'a> GemmHost<'a> {
     pub fn execute_in(&self, wave: usize, workspace: &mut [u8]) -> Result<(), HostError> {
         let spec = &self.plan.spec;
         let program = Program::of(spec.epilogue, spec.acc, spec.d)?;
-        let bound = program.bind(&self.arguments.epilogue, OutputShape::of(self.problem), Space::Host)?;
+        let bound = program.bind(self.arguments.epilogue, OutputShape::of(self.problem), Space::Host)?;
         if self.problem.is_empty() {
             return Ok(());
         }

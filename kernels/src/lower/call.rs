@@ -1,10 +1,11 @@
 //! From a plan and a call to a launch.
 
 use super::TensorMaps;
-use super::maps::BoxShape;
+use super::maps::{BoxShape, CallMap};
 use super::params::{Form, OperandArg, Packed, Values};
 use crate::contract::{Arguments, accumulator_bytes};
-use warpwright_epilogue::{BindError, OutputShape, Program};
+use std::sync::OnceLock;
+use warpwright_epilogue::Bound;
 use warpwright_runtime::{LaunchCall, RawView, TensorMapSpec, WorkspacePtr};
 use warpwright_schedulers::{TileScheduler, TileSpace, WorkspaceRegions, of_spec};
 use warpwright_spec::{KernelPlan, MajorId, Mnk, Problem, RasterOrder, SingleTile};
@@ -13,9 +14,6 @@ use warpwright_spec::{KernelPlan, MajorId, Mnk, Problem, RasterOrder, SingleTile
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The epilogue's arguments do not fit its tree.
-    #[error(transparent)]
-    Arguments(#[from] BindError),
     /// An extent beyond what the kernel counts in 31 bits.
     #[error("{mode} is {given}, but the kernel counts to {at_most}: split the problem along {mode}")]
     Extent {
@@ -45,20 +43,50 @@ pub struct DeviceCall {
     grid: u32,
     params: Packed,
     /// In the order of the parameters.
-    maps: [Option<TensorMapSpec>; MAPS],
+    maps: [Option<CallMap>; MAPS],
 }
 
 /// The most tensor maps of a kernel: of A, B, D and C.
 const MAPS: usize = 4;
 
+/// The tensor maps of one call, for others of its plan and problem, from which they differ by addresses and strides alone.
+#[derive(Clone, Debug)]
+pub struct EncodedMaps {
+    strides: [[i64; 2]; MAPS],
+    maps: [[u8; 128]; MAPS],
+}
+
 impl DeviceCall {
-    /// Encodes its tensor maps, if it has any.
+    /// Encodes its tensor maps, if it has any: `known` are those of the first call of its plan and problem, which are taken
+    /// where nothing but addresses has changed, and `moved` writes another address into a map, if it can.
     ///
     /// # Errors
     /// Those of `encode`, which is the device's.
-    pub fn encode_maps<E>(&mut self, encode: impl Fn(&TensorMapSpec) -> Result<[u8; 128], E>) -> Result<(), E> {
+    pub fn encode_maps<E>(
+        &mut self,
+        known: &OnceLock<EncodedMaps>,
+        encode: impl Fn(&TensorMapSpec) -> Result<[u8; 128], E>,
+        moved: impl Fn(&mut [u8; 128], u64) -> bool,
+    ) -> Result<(), E> {
+        let mut encoded = [[0; 128]; MAPS];
         for (i, map) in self.maps.iter().flatten().enumerate() {
-            self.params.set_map(i, encode(map)?);
+            if let Some(EncodedMaps { strides, maps }) = known.get()
+                && strides[i] == map.strides()
+            {
+                encoded[i] = maps[i];
+                if moved(&mut encoded[i], map.address()) {
+                    self.params.set_map(i, encoded[i]);
+                    continue;
+                }
+            }
+            encoded[i] = encode(&map.spec())?;
+            self.params.set_map(i, encoded[i]);
+        }
+        if known.get().is_none() && self.maps.iter().any(Option::is_some) {
+            let mut strides = [[0; 2]; MAPS];
+            self.maps.iter().flatten().zip(&mut strides).for_each(|(map, to)| *to = map.strides());
+            // A second thread's maps are as good as the first's.
+            let _ = known.set(EncodedMaps { strides, maps: encoded });
         }
         Ok(())
     }
@@ -90,7 +118,7 @@ fn scheduler(plan: &KernelPlan) -> &'static dyn TileScheduler {
 
 /// The launch of a problem on a device that keeps `resident` blocks of the kernel at once.
 ///
-/// `epilogue` is the program of the plan's epilogue, `maps` are the plan's, `at` is memory of the sizes that [`workspace`] says. Operands were checked
+/// `epilogue` are the checked arguments of the plan's epilogue, `maps` are the plan's, `at` is memory of the sizes that [`workspace`] says. Operands were checked
 /// by [`can_implement`](crate::can_implement), and the problem is not empty.
 ///
 /// # Errors
@@ -99,7 +127,7 @@ pub fn call(
     plan: &KernelPlan,
     problem: &Problem,
     arguments: &Arguments<'_>,
-    epilogue: &Program,
+    epilogue: &Bound<'_>,
     resident: usize,
     maps: &TensorMaps,
     at: DeviceWorkspace,
@@ -126,14 +154,14 @@ pub fn call(
     }
     let along_m = matches!(space.raster, RasterOrder::AlongM);
     let across = if along_m { space.tiles.n } else { space.tiles.m };
-    let bound = epilogue.bind(&arguments.epilogue, OutputShape::of(problem), arguments.d.space())?;
     // Rows of the kernel's operands: A's are its rows, B's its columns.
     let (first, second) = (side(&arguments.a, 1, 2), side(&arguments.b, 2, 1));
     let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
     let [batch, m, n] = arguments.d.strides();
     let operands = [first.arg(plan.major_a), second.arg(plan.major_b)];
     let groups = problem.groups();
-    let of = |shape: &BoxShape, arg: &OperandArg, rows| shape.map(arg, rows, extents.k, groups, arguments.d.address());
+    let memory = arguments.d.address();
+    let of = |shape: &BoxShape, arg: &OperandArg, rows| CallMap::new(shape, arg, [rows, extents.k, groups], memory);
     let [map_a, map_b] = match &maps.operands {
         Some([a, b]) => [Some(of(a, &operands[0], extents.m)), Some(of(b, &operands[1], extents.n))],
         None => [None, None],
@@ -142,12 +170,12 @@ pub fn call(
     let of = |shape: &BoxShape, (pointer, [batch, m, n]): (u64, [i64; 3])| {
         let leading = if plan.transposed { n } else { m };
         let arg = OperandArg { pointer, leading, stride_batch: batch };
-        shape.map(&arg, extents.m, extents.n, groups, arguments.d.address())
+        CallMap::new(shape, &arg, [extents.m, extents.n, groups], memory)
     };
     let d_strides = [if arguments.d.extents()[0] == 1 { 0 } else { batch }, m, n];
     let output = (arguments.d.address(), d_strides);
     let map_d = maps.output.as_ref().map(|shape| of(shape, output));
-    let map_c = maps.source.as_ref().map(|(argument, shape)| of(shape, bound.matrix(*argument).unwrap_or(output)));
+    let map_c = maps.source.as_ref().map(|(argument, shape)| of(shape, epilogue.matrix(*argument).unwrap_or(output)));
     let values = Values {
         operands,
         d: arguments.d.address(),
@@ -165,7 +193,7 @@ pub fn call(
         ],
         workspace: [at.flags.address, at.partials.address],
     };
-    let params = Packed::new(Form::of(plan, maps), &values, &bound.pack());
+    let params = Packed::new(Form::of(plan, maps), &values, &epilogue.pack());
     Ok(DeviceCall { grid: grid as u32, params, maps: [map_a, map_b, map_d, map_c] })
 }
 

@@ -77,26 +77,52 @@ impl BoxShape {
             _ => TensorElement::U8,
         }
     }
+}
 
-    /// The map of a tensor of `mn` by `k` elements, `batch` times, with a batch stride of 0 if all are one. Strides are in
-    /// elements, `leading` across the contiguous direction. Of a tensor without elements nothing is read, but TMA wants an
-    /// address of memory all the same: `memory` is one.
-    pub(super) fn map(&self, arg: &OperandArg, mn: usize, k: usize, batch: usize, memory: u64) -> TensorMapSpec {
-        let [first, second] = if self.mn_contiguous { [mn, k] } else { [k, mn] }.map(|x| x.max(1) as u64);
-        let empty = mn == 0 || k == 0 || batch == 0;
-        let bytes = u64::from(self.element.bytes());
+/// The map of a tensor in a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct CallMap {
+    shape: BoxShape,
+    /// Strides in elements, `leading` across the contiguous direction.
+    arg: OperandArg,
+    /// Of mn, k and the batch.
+    extents: [usize; 3],
+    memory: u64,
+}
+
+impl CallMap {
+    /// That of a tensor of mn by k elements, batch times, with a batch stride of 0 if all are one. Of a tensor without
+    /// elements nothing is read, but TMA wants an address of memory all the same: `memory` is one.
+    pub(super) fn new(shape: &BoxShape, arg: &OperandArg, extents: [usize; 3], memory: u64) -> CallMap {
+        CallMap { shape: *shape, arg: *arg, extents, memory }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.extents.contains(&0)
+    }
+
+    /// Where it begins.
+    pub(super) fn address(&self) -> u64 {
+        if self.is_empty() { self.memory & !15 } else { self.arg.pointer }
+    }
+
+    /// What besides the address differs from call to call of one problem.
+    pub(super) fn strides(&self) -> [i64; 2] {
+        [self.arg.leading, self.arg.stride_batch]
+    }
+
+    pub(super) fn spec(&self) -> TensorMapSpec {
+        let [mn, k, batch] = self.extents;
+        let BoxShape { element, swizzle, extents, mn_contiguous } = self.shape;
+        let [first, second] = if mn_contiguous { [mn, k] } else { [k, mn] }.map(|x| x.max(1) as u64);
+        let bytes = u64::from(element.bytes());
         // One row, or one entry, has no neighbour to be a legal distance away, and what is never read has none either.
-        let stride = |extent: u64, elements: i64| if extent == 1 || empty { 16 } else { elements as u64 * bytes };
+        let stride =
+            |extent: u64, elements: i64| if extent == 1 || self.is_empty() { 16 } else { elements as u64 * bytes };
         let batch = batch.max(1) as u64;
-        TensorMapSpec {
-            swizzle: self.swizzle,
-            ..TensorMapSpec::new(
-                self.element,
-                if empty { memory & !15 } else { arg.pointer },
-                &[first, second, batch],
-                &[stride(second, arg.leading), stride(batch, arg.stride_batch)],
-                &[self.extents[0], self.extents[1], 1],
-            )
-        }
+        let strides = [stride(second, self.arg.leading), stride(batch, self.arg.stride_batch)];
+        let boxes = [extents[0], extents[1], 1];
+        let spec = TensorMapSpec::new(element, self.address(), &[first, second, batch], &strides, &boxes);
+        TensorMapSpec { swizzle, ..spec }
     }
 }

@@ -104,7 +104,7 @@ pub fn run<'a>(
     epilogue: Args<'a>,
     extra: &'a [(&'static str, RawView<'a>)],
 ) -> Result<(), HostError> {
-    let arguments = Arguments { a: a.view(), b: b.view(), d: d.view_mut(), epilogue, extra };
+    let arguments = Arguments { a: a.view(), b: b.view(), d: d.view_mut(), epilogue: &epilogue, extra };
     run_arguments(plan, problem, wave, arguments)
 }
 

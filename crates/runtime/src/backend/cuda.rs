@@ -132,6 +132,10 @@ impl Backend for CudaBackend {
         tensor_map::encode(map)
     }
 
+    fn move_tensor_map(&self, map: &mut [u8; 128], address: u64) -> bool {
+        tensor_map::relocate(map, address)
+    }
+
     fn load(&self, program: &Program) -> Result<Box<dyn BackendExecutable>, LoadError> {
         Ok(Box::new(CudaExecutable::load(&self.context, &self.info, program)?))
     }

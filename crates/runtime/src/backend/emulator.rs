@@ -83,6 +83,11 @@ impl Backend for EmulatorBackend {
         Ok(map.encode()?)
     }
 
+    fn move_tensor_map(&self, map: &mut [u8; 128], address: u64) -> bool {
+        TensorMapSpec::relocate(map, address);
+        true
+    }
+
     fn load(&self, program: &Program) -> Result<Box<dyn BackendExecutable>, LoadError> {
         Ok(Box::new(EmulatedExecutable::load(&self.shared, program)?))
     }

@@ -1,13 +1,14 @@
 //! TMA tensor maps, encoded by the driver.
 
 use std::ffi::c_void;
+use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
     self, CUtensorMap, CUtensorMapDataType as Element, CUtensorMapFloatOOBfill as Fill, CUtensorMapInterleave,
     CUtensorMapL2promotion as Promotion, CUtensorMapSwizzle as Swizzle,
 };
 
-use warpwright_emulator::{TensorMapError, TensorMapSpec};
+use warpwright_emulator::{TensorElement, TensorMapError, TensorMapSpec, TensorSwizzle};
 
 use super::fault::fault;
 use crate::TensorMapFault;
@@ -74,4 +75,34 @@ pub(super) fn encode(map: &TensorMapSpec) -> Result<[u8; 128], TensorMapFault> {
         to.copy_from_slice(&word.to_le_bytes());
     }
     Ok(bytes)
+}
+
+/// Writes another address into an encoded map: a third of a microsecond of the driver's time saved on every operand of every
+/// call. The driver does not say how it encodes, so that is found out, once: false where it did not turn out.
+pub(super) fn relocate(map: &mut [u8; 128], address: u64) -> bool {
+    static IS_FIRST_WORD: OnceLock<bool> = OnceLock::new();
+    let known = *IS_FIRST_WORD.get_or_init(is_address_the_first_word);
+    if known {
+        map[..8].copy_from_slice(&address.to_le_bytes());
+    }
+    known
+}
+
+/// Whether maps that differ in nothing but their addresses differ in their first eight bytes alone, which are the address.
+fn is_address_the_first_word() -> bool {
+    let shapes = [
+        (TensorElement::Bf16, TensorSwizzle::B128, [4096, 64, 3], [8192, 1 << 20], [64, 64, 1]),
+        (TensorElement::U8, TensorSwizzle::None, [48, 7, 1], [48, 16], [16, 8, 1]),
+        (TensorElement::Tf32, TensorSwizzle::B64, [1 << 20, 300, 2], [1 << 24, 1 << 34], [16, 128, 1]),
+        (TensorElement::U32, TensorSwizzle::B32, [8, 1, 1], [16, 16], [8, 16, 1]),
+    ];
+    shapes.into_iter().all(|(element, swizzle, dims, strides, boxes)| {
+        let at = |address: u64| {
+            encode(&TensorMapSpec { swizzle, ..TensorMapSpec::new(element, address, &dims, &strides, &boxes) })
+        };
+        let Ok(first) = at(0x7f12_3456_7800) else { return false };
+        [0x10, 0x7fff_ffff_fff0, 0x4000_0000_0400].into_iter().all(|address: u64| {
+            at(address).is_ok_and(|other| other[..8] == address.to_le_bytes() && other[8..] == first[8..])
+        })
+    })
 }
