@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use rayon::prelude::*;
-use warpwright::epilogue::Program as Epilogue;
+use warpwright::epilogue::{OutputShape, Program as Epilogue};
 use warpwright::kernels::{Arguments, lower};
 use warpwright::prelude::*;
 use warpwright::runtime::emulator::{EmulatorOptions, FaultKind};
@@ -250,11 +250,12 @@ fn broken(scheduler: SchedulerId, from: &str, to: &str, seed: u64) -> Result<std
         a: a.view().raw(),
         b: b.view().transposed().raw(),
         d: d.view_mut()?.into_raw(),
-        epilogue: Default::default(),
+        epilogue: &Default::default(),
         extra: &[],
     };
     let maps = lower::TensorMaps::of(&plan, &epilogue)?;
-    let call = lower::call(&plan, &problem, &arguments, &epilogue, 4, &maps, at)?;
+    let bound = epilogue.bind(arguments.epilogue, OutputShape::of(&problem), arguments.d.space())?;
+    let call = lower::call(&plan, &problem, &arguments, &bound, 4, &maps, at)?;
     let invocation = Invocation { launches: &[call.launch()], host: &NoHost };
     // SAFETY: the emulator checks every access.
     match unsafe { executable.run(&stream, &invocation) } {
