@@ -68,7 +68,8 @@ fn ours(c: &mut Criterion) {
         let a = Tensor::row_major(dtype, [1, N, N], value);
         let b = Tensor::row_major(dtype, [1, N, N], value);
         let mut out = Tensor::row_major(d, [1, N, N], value);
-        let arguments = Arguments { a: a.view(), b: b.view(), d: out.view_mut(), epilogue: const { &Args::new() }, extra: &[] };
+        let arguments =
+            Arguments { a: a.view(), b: b.view(), d: out.view_mut(), epilogue: const { &Args::new() }, extra: &[] };
         group.bench_function(format!("ours_{dtype}"), |b| {
             b.iter(|| {
                 // SAFETY: D is this closure's.

@@ -286,16 +286,15 @@ struct Sm90WarpSpecialized {
     template <bool accumulate, class Sums>
     __device__ __forceinline__ void multiply(Sums& accumulators) const {
         ptx::mbarrier_wait(full(stage.index), stage.parity);
-        const unsigned a = shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows;
-        const unsigned b = shared + OperandB::shared + stage.index * OperandB::stage_bytes;
+        const unsigned a = start<OperandA>(shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows);
+        const unsigned b = start<OperandB>(shared + OperandB::shared + stage.index * OperandB::stage_bytes);
         ptx::wgmma_fence();
 #pragma unroll
         for (unsigned block = 0; block < k_blocks; ++block)
 #pragma unroll
             for (unsigned part = 0; part < Accumulators::parts; ++part) {
-                const unsigned step = OperandA::part_step(part) + OperandA::block_step(block);
-                const unsigned long long x = matrix<OperandA>(a + step);
-                const unsigned long long y = matrix<OperandB>(b + OperandB::block_step(block));
+                const unsigned long long x = matrix<OperandA>(a, OperandA::part_step(part) + OperandA::block_step(block));
+                const unsigned long long y = matrix<OperandB>(b, OperandB::block_step(block));
                 if (accumulate || block > 0) {
                     Wgmma::multiply<true>(accumulators.value[part], x, y);
                 } else {
@@ -312,8 +311,8 @@ struct Sm90WarpSpecialized {
         constexpr unsigned blocks = cfg::promotion / Wgmma::k, columns = cfg::tile_n / Wgmma::n;
         constexpr unsigned rounds = k_blocks / blocks * Accumulators::parts * columns;
         ptx::mbarrier_wait(full(stage.index), stage.parity);
-        const unsigned a = shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows;
-        const unsigned b = shared + OperandB::shared + stage.index * OperandB::stage_bytes;
+        const unsigned a = start<OperandA>(shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows);
+        const unsigned b = start<OperandB>(shared + OperandB::shared + stage.index * OperandB::stage_bytes);
 #pragma unroll
         for (unsigned i = 0; i < rounds; ++i) {
             const unsigned column = i % columns, part = i / columns % Accumulators::parts;
@@ -321,8 +320,8 @@ struct Sm90WarpSpecialized {
             ptx::wgmma_fence();
 #pragma unroll
             for (unsigned block = first; block < first + blocks; ++block) {
-                const unsigned long long x = matrix<OperandA>(a + OperandA::part_step(part) + OperandA::block_step(block));
-                const unsigned long long y = matrix<OperandB>(b + OperandB::part_step(column) + OperandB::block_step(block));
+                const unsigned long long x = matrix<OperandA>(a, OperandA::part_step(part) + OperandA::block_step(block));
+                const unsigned long long y = matrix<OperandB>(b, OperandB::part_step(column) + OperandB::block_step(block));
                 if (block > first) {
                     Wgmma::multiply<true>(sums, x, y);
                 } else {
@@ -344,10 +343,18 @@ struct Sm90WarpSpecialized {
         }
     }
 
-    // Bits 4 to 17 of the address are the start; the block's rank above them is stripped.
+    // The low word of the descriptor of what lies at an address, bits 4 to 17 of which are the start; the block's rank above
+    // them is stripped.
     template <class Operand>
-    static __device__ __forceinline__ unsigned long long matrix(unsigned address) {
-        return Operand::descriptor | (address & 0x3ffff) >> 4;
+    static __device__ __forceinline__ unsigned start(unsigned address) {
+        return static_cast<unsigned>(Operand::descriptor) | (address & 0x3ffff) >> 4;
+    }
+
+    // The descriptor of what lies `step` bytes behind that. Shared memory ends before the start's field does, so that this is
+    // one addition, where masking every address anew takes five instructions.
+    template <class Operand>
+    static __device__ __forceinline__ unsigned long long matrix(unsigned start, unsigned step) {
+        return Operand::descriptor >> 32 << 32 | (start + (step >> 4));
     }
 
     // Tells the producers of everything in the stage that this warp has read it.

@@ -101,7 +101,8 @@ fn grouped_with_extents_that_only_memory_knows() {
         RawView::new(address.expose_provenance() as u64, words.bytes.len(), Space::Host, Dtype::I32, words.layout)
     };
     let extra = [(EXTENTS, view)];
-    let arguments = Arguments { a: a.view(), b: b.view(), d: d.view_mut(), epilogue: const { &Args::new() }, extra: &extra };
+    let arguments =
+        Arguments { a: a.view(), b: b.view(), d: d.view_mut(), epilogue: const { &Args::new() }, extra: &extra };
     // SAFETY: D is borrowed for the call.
     let host = unsafe { GemmHost::new(&plan, &DeviceInfo::h100(), &p, arguments) }.unwrap();
     // What an earlier launch of the same stream would do.
