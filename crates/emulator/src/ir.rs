@@ -1,5 +1,6 @@
 //! Instructions as they are executed: decoded once, run warp-wide.
 
+use crate::check::clock::Memory;
 use crate::machine::registers::{PredSrc, Registers, Src};
 use crate::ptx::ast::{Loc, Reg};
 use crate::tensor::tile::Kind;
@@ -274,8 +275,8 @@ pub(crate) struct Mbarrier {
 pub(crate) enum Fence {
     /// Orders memory accesses of the generic proxy.
     Memory,
-    /// `fence.proxy.async`.
-    Proxy,
+    /// `fence.proxy.async`, of one memory or of all.
+    Proxy(Option<Memory>),
     /// Orders nothing that is modelled: `fence.mbarrier_init`.
     MbarrierInit,
     /// `fence.proxy.tensormap`.

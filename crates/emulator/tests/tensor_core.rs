@@ -195,8 +195,9 @@ fn matrices_go_to_shared_memory_and_back() {
 fn wgmma(suffix: &str, tail: &str, k: usize, a: Dtype, b: Dtype, acc: Dtype, sign: f64) {
     let (n, per) = (16, 32 / a.bits().min(32));
     let limit = if acc == Dtype::I32 { 7 } else { 3 };
-    let at_a = |i: usize, l: usize| value(i * k + l, 1, limit);
-    let at_b = |l: usize, j: usize| value(j * k + l, 2, limit);
+    let signed = |d: Dtype, x: f64| if d.is_signed() { x } else { x.abs() };
+    let at_a = |i: usize, l: usize| signed(a, value(i * k + l, 1, limit));
+    let at_b = |l: usize, j: usize| signed(b, value(j * k + l, 2, limit));
     let at_c = |i: usize, j: usize| value(i * n + j, 3, 20);
     let half = acc == Dtype::F16;
     let nc = if half { 4 } else { 8 };
@@ -259,7 +260,15 @@ fn wgmma_with_a_in_registers() {
     wgmma("m64n16k16.f32.f16.f16", ", -1, 1, 0", 16, F16, F16, F32, -1.0);
     wgmma("m64n16k16.f16.f16.f16", ", -1, -1, 0", 16, F16, F16, F16, 1.0);
     wgmma("m64n16k8.f32.tf32.tf32", ", 1, 1", 8, Tf32, Tf32, F32, 1.0);
-    wgmma("m64n16k32.f32.e4m3.e5m2", ", 1, -1", 32, E4m3, E5m2, F32, -1.0);
-    wgmma("m64n16k32.f16.e5m2.e4m3", ", 1, 1", 32, E5m2, E4m3, F16, 1.0);
-    wgmma("m64n16k32.s32.s8.s8", "", 32, I8, I8, I32, 1.0);
+    for (a, x) in [("e4m3", E4m3), ("e5m2", E5m2)] {
+        for (b, y) in [("e4m3", E4m3), ("e5m2", E5m2)] {
+            wgmma(&format!("m64n16k32.f32.{a}.{b}"), ", 1, -1", 32, x, y, F32, -1.0);
+            wgmma(&format!("m64n16k32.f16.{a}.{b}"), ", 1, 1", 32, x, y, F16, 1.0);
+        }
+    }
+    for (a, x) in [("s8", I8), ("u8", U8)] {
+        for (b, y) in [("s8", I8), ("u8", U8)] {
+            wgmma(&format!("m64n16k32.s32.{a}.{b}"), "", 32, x, y, I32, 1.0);
+        }
+    }
 }

@@ -225,6 +225,17 @@ fn planted_faults() {
     assert_eq!(kind(FENCE, &overwrite), Some(FaultKind::AsyncOwned));
     let touched = format!("{BEGIN}    add.f32 %f3, %f3, %f3;\n{mma}{END}");
     assert_eq!(kind(FENCE, &touched), Some(FaultKind::RegisterInFlight));
+    // A's registers are the instruction's until it is waited for.
+    let registers = format!(
+        "    wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{}}}, {{%r40, %r41, %r42, %r43}}, {}, 1, 1, 1, 0;\n",
+        accumulators(),
+        layout.descriptor(B, 16)
+    );
+    let zero = "    mov.u32 %r40, 0; mov.u32 %r41, 0; mov.u32 %r42, 0; mov.u32 %r43, 0;\n";
+    let next = "    mov.u32 %r41, 1;\n";
+    assert_eq!(kind(FENCE, &format!("{zero}{BEGIN}{registers}{END}{next}")), None);
+    assert_eq!(kind(FENCE, &format!("{zero}{BEGIN}{registers}{next}{END}")), Some(FaultKind::RegisterInFlight));
+    assert_eq!(kind(FENCE, &format!("{BEGIN}{zero}{registers}{END}")), Some(FaultKind::RegisterInFlight));
     // Descriptors that name memory outside, or use bits that do not exist.
     let outside = wgmma_bf16(layout.descriptor(A + (128 << 10), 16), layout.descriptor(B, 16), false, false);
     assert_eq!(kind(FENCE, &format!("{BEGIN}{outside}{END}")), Some(FaultKind::OutOfBounds));

@@ -9,15 +9,27 @@ pub(crate) type Agent = u32;
 /// Agents that a cluster may have beside its warps.
 pub(crate) const SPARE_AGENTS: u32 = 4096;
 
+/// Memory that a proxy fence may be restricted to.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Memory {
+    Shared,
+    #[default]
+    Global,
+}
+
+impl Memory {
+    pub const ALL: [Memory; 2] = [Memory::Shared, Memory::Global];
+}
+
 /// For every agent, the epoch up to which its deeds are known.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Clock {
     first: Agent,
     known: Vec<u32>,
-    /// Of what is known, the part that a proxy fence has made visible to the asynchronous proxy.
-    fenced: Vec<u32>,
+    /// Of what is known, the parts that proxy fences have made visible to the asynchronous proxy, by memory.
+    fenced: Vec<[u32; 2]>,
     /// Agents of other clusters.
-    foreign: BTreeMap<Agent, (u32, u32)>,
+    foreign: BTreeMap<Agent, (u32, [u32; 2])>,
 }
 
 impl Clock {
@@ -40,12 +52,12 @@ impl Clock {
         }
     }
 
-    /// The epoch of `agent` that the asynchronous proxy sees.
-    pub fn fenced(&self, agent: Agent) -> u32 {
+    /// The epoch of `agent` whose writes to a memory the asynchronous proxy sees.
+    pub fn fenced(&self, agent: Agent, memory: Memory) -> u32 {
         let at = agent.wrapping_sub(self.first) as usize;
         match self.fenced.get(at) {
-            Some(epoch) => *epoch,
-            None => self.foreign.get(&agent).map_or(0, |e| e.1),
+            Some(epochs) => epochs[memory as usize],
+            None => self.foreign.get(&agent).map_or(0, |e| e.1[memory as usize]),
         }
     }
 
@@ -55,7 +67,7 @@ impl Clock {
             Some(at) => {
                 if self.known.len() <= at {
                     self.known.resize(at + 1, 0);
-                    self.fenced.resize(at + 1, 0);
+                    self.fenced.resize(at + 1, [0; 2]);
                 }
                 self.known[at] = self.known[at].max(epoch);
             }
@@ -71,13 +83,13 @@ impl Clock {
         if other.first == self.first {
             if self.known.len() < other.known.len() {
                 self.known.resize(other.known.len(), 0);
-                self.fenced.resize(other.known.len(), 0);
+                self.fenced.resize(other.known.len(), [0; 2]);
             }
             for (mine, theirs) in self.known.iter_mut().zip(&other.known) {
                 *mine = (*mine).max(*theirs);
             }
             for (mine, theirs) in self.fenced.iter_mut().zip(&other.fenced) {
-                *mine = (*mine).max(*theirs);
+                *mine = latest(*mine, *theirs);
             }
         } else {
             for (i, (known, fenced)) in other.known.iter().zip(&other.fenced).enumerate() {
@@ -91,24 +103,30 @@ impl Clock {
         }
     }
 
-    fn learn_foreign(&mut self, agent: Agent, known: u32, fenced: u32) {
+    fn learn_foreign(&mut self, agent: Agent, known: u32, fenced: [u32; 2]) {
         self.learn(agent, known);
         match self.slot(agent) {
-            Some(at) => self.fenced[at] = self.fenced[at].max(fenced),
+            Some(at) => self.fenced[at] = latest(self.fenced[at], fenced),
             None => {
                 let entry = self.foreign.entry(agent).or_default();
-                entry.1 = entry.1.max(fenced);
+                entry.1 = latest(entry.1, fenced);
             }
         }
     }
 
-    /// A proxy fence: all that is known is visible to the asynchronous proxy too.
-    pub fn fence_proxy(&mut self) {
-        self.fenced.copy_from_slice(&self.known);
-        for entry in self.foreign.values_mut() {
-            entry.1 = entry.0;
+    /// A proxy fence: all that is known to have been done to a memory is visible to the asynchronous proxy too.
+    pub fn fence_proxy(&mut self, memory: Memory) {
+        for (fenced, known) in self.fenced.iter_mut().zip(&self.known) {
+            fenced[memory as usize] = *known;
+        }
+        for (known, fenced) in self.foreign.values_mut() {
+            fenced[memory as usize] = *known;
         }
     }
+}
+
+fn latest(x: [u32; 2], y: [u32; 2]) -> [u32; 2] {
+    [x[0].max(y[0]), x[1].max(y[1])]
 }
 
 #[cfg(test)]
@@ -119,12 +137,15 @@ mod tests {
     fn knowledge_travels_between_clusters() {
         let (mut x, mut y) = (Clock::new(0), Clock::new(SPARE_AGENTS));
         x.learn(1, 5);
-        x.fence_proxy();
+        x.fence_proxy(Memory::Shared);
         x.learn(1, 6);
         y.join(&x);
-        assert_eq!((y.known(1), y.fenced(1), y.known(2)), (6, 5, 0));
+        let fenced = |clock: &Clock| Memory::ALL.map(|memory| clock.fenced(1, memory));
+        assert_eq!((y.known(1), fenced(&y), y.known(2)), (6, [5, 0], 0));
         let mut z = Clock::new(0);
         z.join(&y);
-        assert_eq!((z.known(1), z.fenced(1)), (6, 5));
+        assert_eq!((z.known(1), fenced(&z)), (6, [5, 0]));
+        z.fence_proxy(Memory::Global);
+        assert_eq!(fenced(&z), [5, 6]);
     }
 }

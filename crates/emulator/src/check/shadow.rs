@@ -1,7 +1,7 @@
 //! What is remembered of every byte of memory: whether it was written, by whom last, who read it since, and whether an
 //! asynchronous operation owns it. Kept per 16 bytes; a chunk whose parts differ is split into words, or into bytes.
 
-use super::clock::{Agent, Clock};
+use super::clock::{Agent, Clock, Memory};
 
 /// One access that is remembered.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -107,7 +107,7 @@ struct Cell {
 }
 
 impl Cell {
-    fn read(&mut self, me: Access, clock: &Clock, proxies: bool) -> Option<Conflict> {
+    fn read(&mut self, me: Access, clock: &Clock, proxies: Option<Memory>) -> Option<Conflict> {
         let write = self.write;
         if self.owner.is_some() {
             return Some(Conflict::Owned(self.owner));
@@ -116,7 +116,11 @@ impl Cell {
             if !write.agrees(me, clock) {
                 return Some(Conflict::Race(write));
             }
-            if proxies && me.is_asynchronous() && !write.is_asynchronous() && clock.fenced(write.agent) < write.epoch {
+            if let Some(memory) = proxies
+                && me.is_asynchronous()
+                && !write.is_asynchronous()
+                && clock.fenced(write.agent, memory) < write.epoch
+            {
                 return Some(Conflict::Unfenced(write));
             }
         }
@@ -161,8 +165,8 @@ pub(crate) struct Shadow {
     /// One bit per byte that was written.
     written: Option<Vec<u16>>,
     pages: Option<Vec<Option<Box<[Slot]>>>>,
-    /// Whether proxy fences are checked.
-    proxies: bool,
+    /// Which memory it is, if proxy fences are checked.
+    proxies: Option<Memory>,
 }
 
 /// What to do with the cells of a range.
@@ -179,13 +183,13 @@ enum Deed {
 }
 
 impl Shadow {
-    /// The shadow of `bytes` bytes.
-    pub fn new(bytes: usize, checks: super::Checks) -> Shadow {
+    /// The shadow of `bytes` bytes of a memory.
+    pub fn new(bytes: usize, memory: Memory, checks: super::Checks) -> Shadow {
         let chunks = bytes.div_ceil(CHUNK);
         Shadow {
             written: checks.uninitialised.then(|| vec![0; chunks]),
             pages: checks.races.then(|| vec![None; chunks.div_ceil(PAGE)]),
-            proxies: checks.proxies,
+            proxies: checks.proxies.then_some(memory),
         }
     }
 
@@ -378,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_barrier_orders_what_it_joins() {
-        let mut shadow = Shadow::new(64, Checks { uninitialised: false, ..Checks::ALL });
+        let mut shadow = Shadow::new(64, Memory::Shared, Checks { uninitialised: false, ..Checks::ALL });
         let (mut x, mut y) = (Clock::new(0), Clock::new(0));
         x.learn(0, 1);
         y.learn(1, 1);
@@ -395,7 +399,7 @@ mod tests {
 
     #[test]
     fn owned_bytes_are_out_of_bounds_for_all() {
-        let mut shadow = Shadow::new(64, Checks::ALL);
+        let mut shadow = Shadow::new(64, Memory::Shared, Checks::ALL);
         let clock = Clock::new(0);
         let copy = Access::new(0, 1, 0, 1);
         assert_eq!(shadow.own(16, 4, copy, &clock), Ok(()));

@@ -5,6 +5,7 @@ use crate::error::ParseReason;
 use crate::ir::{Address, Base, Compute, Op, Order, Space};
 use crate::machine::registers::{LANES, Lane, PredSrc, Src};
 use crate::ptx::ast::{Instruction, Memory, Operand, Reg, VariableSpace, Width};
+use std::cell::Cell;
 
 pub(crate) type Decoded<T> = Result<T, ParseReason>;
 
@@ -80,11 +81,115 @@ impl Ty {
 pub(crate) struct Args<'d, 't, 'm> {
     pub decoder: &'d mut Decoder<'t, 'm>,
     pub instruction: &'d Instruction<'t>,
+    /// Which suffixes somebody has asked for, a bit each.
+    asked: Cell<u64>,
+}
+
+/// Suffixes that change nothing here: scopes, state spaces that addresses tell, caches, what vectors of operands show, and
+/// what an instruction does unless it says otherwise.
+fn says_nothing(opcode: &str, suffix: &str) -> bool {
+    match suffix {
+        "cta" | "cluster" | "gpu" | "sys" | "weak" => true,
+        "global" | "shared" | "shared::cta" | "shared::cluster" => true,
+        "nc" | "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt" | "v2" | "v4" | "v8" => true,
+        "sync" | "aligned" | "rn" | "approx" | "full" | "lo" | "noftz" => true,
+        _ if suffix.starts_with("L1::") || suffix.starts_with("L2::") => true,
+        _ => match opcode {
+            "bar" | "barrier" => matches!(suffix, "or" | "wait" | "acquire" | "release"),
+            "bmsk" => suffix == "wrap",
+            "bra" => suffix == "uni",
+            "brx" => suffix == "idx",
+            "createpolicy" => matches!(suffix, "fractional" | "range" | "b64"),
+            "cvta" => matches!(suffix, "u32" | "u64" | "local" | "const" | "param" | "param::entry"),
+            "griddepcontrol" => matches!(suffix, "wait" | "launch_dependents"),
+            "prefetch" | "prefetchu" => matches!(suffix, "param" | "const" | "local" | "tensormap" | "L1" | "L2"),
+            "tensormap" => {
+                matches!(suffix, "replace" | "tile" | "b1024" | "b32" | "b64" | "release" | "tensormap::generic")
+            }
+            "nanosleep" => suffix == "u32",
+            "pmevent" => suffix == "mask",
+            "cp" => matches!(
+                suffix,
+                "async"
+                    | "arrive"
+                    | "tile"
+                    | "bulk_group"
+                    | "mbarrier::complete_tx::bytes"
+                    | "L2"
+                    | "1d"
+                    | "2d"
+                    | "3d"
+                    | "4d"
+                    | "5d"
+            ),
+            "fence" | "membar" => matches!(
+                suffix,
+                "sc" | "acq_rel"
+                    | "acquire"
+                    | "release"
+                    | "gl"
+                    | "alias"
+                    | "sync_restrict::shared::cta"
+                    | "sync_restrict::shared::cluster"
+            ),
+            "mapa" | "getctarank" => matches!(suffix, "u32" | "u64"),
+            "match" => suffix == "any",
+            "mbarrier" => matches!(suffix, "acquire" | "release" | "noComplete" | "b64"),
+            "movmatrix" => matches!(suffix, "m8n8" | "trans"),
+            "rcp" => suffix == "ftz",
+            "atom" | "red" | "st" => matches!(suffix, "relaxed" | "mbarrier::complete_tx::bytes"),
+            "set" | "setp" => suffix == "xor",
+            "setmaxnreg" => suffix == "dec",
+            "shf" => matches!(suffix, "r" | "wrap"),
+            "shfl" => suffix == "idx",
+            "vote" => suffix == "ballot",
+            "wgmma" => suffix == "mma_async",
+            _ => false,
+        },
+    }
+}
+
+impl<'d, 't, 'm> Args<'d, 't, 'm> {
+    pub fn new(decoder: &'d mut Decoder<'t, 'm>, instruction: &'d Instruction<'t>) -> Args<'d, 't, 'm> {
+        Args { decoder, instruction, asked: Cell::new(0) }
+    }
 }
 
 impl<'t> Args<'_, 't, '_> {
     pub fn has(&self, suffix: &str) -> bool {
-        self.instruction.suffixes.contains(&suffix)
+        self.find(|s| (s == suffix).then_some(())).is_some()
+    }
+
+    /// What `f` makes of the suffixes that it takes, in their order.
+    pub fn all<T>(&self, mut f: impl FnMut(&'t str) -> Option<T>) -> Vec<T> {
+        let suffixes = self.instruction.suffixes.iter().enumerate();
+        let taken = suffixes.filter_map(|(i, suffix)| {
+            let found = f(suffix)?;
+            self.asked.set(self.asked.get() | 1 << i.min(63));
+            Some(found)
+        });
+        taken.collect()
+    }
+
+    /// What `f` makes of the first suffix that it takes.
+    pub fn find<T>(&self, f: impl FnMut(&'t str) -> Option<T>) -> Option<T> {
+        self.all(f).into_iter().next()
+    }
+
+    /// The suffix at a place, which says what the instruction is; empty if there is none.
+    pub fn suffix(&self, index: usize) -> &'t str {
+        self.asked.set(self.asked.get() | 1 << index);
+        self.instruction.suffixes.get(index).copied().unwrap_or("")
+    }
+
+    /// A suffix that nobody asked for and that may change what the instruction does.
+    pub fn ignored(&self) -> Option<&'t str> {
+        let asked = |i: usize| self.asked.get() >> i.min(63) & 1 != 0;
+        let suffixes = self.instruction.suffixes.iter().enumerate();
+        suffixes
+            .filter(|(i, suffix)| !asked(*i) && !says_nothing(self.instruction.opcode, suffix))
+            .map(|(_, suffix)| *suffix)
+            .next()
     }
 
     pub fn count(&self) -> usize {
@@ -93,7 +198,7 @@ impl<'t> Args<'_, 't, '_> {
 
     /// The type suffixes in their order.
     pub fn types(&self) -> Vec<Ty> {
-        self.instruction.suffixes.iter().filter_map(|s| Ty::named(s)).collect()
+        self.all(Ty::named)
     }
 
     /// The last type suffix: what most instructions work on.
@@ -247,16 +352,14 @@ impl<'t> Args<'_, 't, '_> {
 
     /// The state space that the suffixes name.
     pub fn space(&self) -> Space {
-        for suffix in &self.instruction.suffixes {
-            match *suffix {
-                "global" | "const" => return Space::Global,
-                "shared" | "shared::cta" | "shared::cluster" => return Space::Shared,
-                "local" => return Space::Local,
-                "param" | "param::entry" => return Space::Param,
-                _ => {}
-            }
-        }
-        Space::Generic
+        let named = self.find(|suffix| match suffix {
+            "global" | "const" => Some(Space::Global),
+            "shared" | "shared::cta" | "shared::cluster" => Some(Space::Shared),
+            "local" => Some(Space::Local),
+            "param" | "param::entry" => Some(Space::Param),
+            _ => None,
+        });
+        named.unwrap_or(Space::Generic)
     }
 
     /// The memory order that the suffixes name.

@@ -68,7 +68,7 @@ fn tensor_map(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     }
     // An ordinal stands between address and value where a field has several.
     let ordinal = if a.count() == 3 { a.constant(1)? as usize } else { 0 };
-    let field = match a.instruction.suffixes.get(2).copied().unwrap_or("") {
+    let field = match a.suffix(2) {
         "global_address" => TensorMapField::Address,
         "rank" => TensorMapField::Rank,
         "global_dim" => TensorMapField::Dim(ordinal),
@@ -98,7 +98,7 @@ fn mbarrier(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     let optional = |a: &mut Args<'_, '_, '_>, index: usize| {
         if index < a.count() { a.src(index) } else { Ok(Src::Imm(1)) }
     };
-    let (op, at) = match a.instruction.suffixes.first().copied().unwrap_or("") {
+    let (op, at) = match a.suffix(0) {
         "init" => (MbarrierOp::Init { count: a.src(1)? }, 0),
         "inval" => (MbarrierOp::Inval, 0),
         "arrive" | "arrive_drop" => {
@@ -172,8 +172,7 @@ fn bulk(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
         Ok(BulkRemote::Tensor { map: a.address(index)?, coordinates })
     };
     let is_tensor = a.has("tensor");
-    let first = a.instruction.suffixes.iter().position(|s| matches!(*s, "global" | "shared::cta" | "shared::cluster"));
-    let spaces: Vec<&str> = a.instruction.suffixes[first.unwrap_or(0)..].iter().take(2).copied().collect();
+    let spaces = a.all(|s| matches!(s, "global" | "shared::cta" | "shared::cluster").then_some(s));
     if a.has("prefetch") {
         return Ok(Op::Nop);
     }

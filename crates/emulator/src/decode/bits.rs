@@ -163,7 +163,7 @@ fn extract(x: u64, at: u32, n: u32, bits: u32, signed: bool) -> u64 {
 }
 
 fn permute(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
-    let mode = a.instruction.suffixes.iter().find(|s| **s != "b32").copied().unwrap_or("");
+    let mode = a.find(|s| (s != "b32").then_some(s)).unwrap_or("");
     let selector: fn(u32) -> u32 = match mode {
         "" => |s| s,
         "f4e" => |s| [0x3210, 0x4321, 0x5432, 0x6543][s as usize & 3],

@@ -2,13 +2,13 @@
 
 use super::args::{Args, Decoded, compute};
 use super::label;
+use crate::check::clock::Memory;
 use crate::error::ParseReason;
-use crate::ir::{Answer, Barrier, BarrierKind, Fence, Op, ReduceMode};
+use crate::ir::{Answer, Barrier, BarrierKind, Fence, Op, ReduceMode, Space};
 use crate::machine::registers::Src;
 use crate::ptx::ast::Operand;
 
 pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
-    let suffixes = &a.instruction.suffixes;
     Ok(Some(match a.instruction.opcode {
         "bra" => Op::Branch { target: label(a.operand(0)?).ok_or_else(|| a.unsupported("no label"))? },
         "brx" => {
@@ -50,13 +50,21 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
             }
         }
         "membar" => Op::Fence(Fence::Memory),
-        "fence" => match suffixes.first().copied().unwrap_or("") {
-            "mbarrier_init" => Op::Fence(Fence::MbarrierInit),
-            "proxy" if a.has("async") || suffixes.iter().any(|s| s.starts_with("async")) => Op::Fence(Fence::Proxy),
-            "proxy" if suffixes.iter().any(|s| s.starts_with("tensormap")) => Op::Fence(Fence::TensorMap),
-            "proxy" => Op::Fence(Fence::Memory),
-            _ => Op::Fence(Fence::Memory),
-        },
+        "fence" if a.has("mbarrier_init") => Op::Fence(Fence::MbarrierInit),
+        "fence" if a.has("proxy") => {
+            let (asynchronous, map) = (a.has("async") || a.has("async::generic"), a.has("tensormap::generic"));
+            let memory = match a.space() {
+                Space::Shared => Some(Memory::Shared),
+                Space::Global => Some(Memory::Global),
+                _ => None,
+            };
+            match (asynchronous, map) {
+                (true, _) => Op::Fence(Fence::Proxy(memory)),
+                (_, true) => Op::Fence(Fence::TensorMap),
+                _ => Op::Fence(Fence::Memory),
+            }
+        }
+        "fence" => Op::Fence(Fence::Memory),
         // Hints, and dependencies on other grids, which have always finished before a launch starts.
         "griddepcontrol" | "pmevent" | "prefetch" | "prefetchu" | "discard" | "applypriority" => Op::Nop,
         "createpolicy" => {

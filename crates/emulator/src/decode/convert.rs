@@ -15,13 +15,8 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
     if a.has("pack") {
         return Err(a.unsupported(""));
     }
-    let formats: Vec<&str> = a
-        .instruction
-        .suffixes
-        .iter()
-        .copied()
-        .filter(|s| Ty::named(s).is_some() || small(s).is_some() || *s == "tf32")
-        .collect();
+    let is_format = |s: &str| Ty::named(s).is_some() || small(s).is_some() || s == "tf32";
+    let formats = a.all(|s| is_format(s).then_some(s));
     let &[to, from] = formats.as_slice() else { return Err(a.unsupported("")) };
     if to == "tf32" {
         return tensor_float(a).map(Some);

@@ -176,7 +176,7 @@ impl<'t, 'm> Decoder<'t, 'm> {
     }
 
     fn decode(&mut self, instruction: &Instruction<'t>) -> Decoded<Op> {
-        let mut args = Args { decoder: self, instruction };
+        let mut args = Args::new(self, instruction);
         let families = [
             moves::decode,
             integer::decode,
@@ -193,7 +193,10 @@ impl<'t, 'm> Decoder<'t, 'm> {
         ];
         for family in families {
             if let Some(op) = family(&mut args)? {
-                return Ok(op);
+                return match args.ignored() {
+                    None => Ok(op),
+                    Some(suffix) => Err(args.unsupported(&format!(".{suffix}"))),
+                };
             }
         }
         Err(args.unsupported(""))

@@ -28,10 +28,10 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
         }
         "isspacep" => {
             let (to, from) = (a.pred(0)?, a.src(1)?);
-            let window = match a.instruction.suffixes.first() {
-                Some(&("shared" | "shared::cta" | "shared::cluster")) => Some(SHARED_WINDOW),
-                Some(&"local") => Some(LOCAL_WINDOW),
-                Some(&("param" | "param::entry")) => Some(PARAM_WINDOW),
+            let window = match a.suffix(0) {
+                "shared" | "shared::cta" | "shared::cluster" => Some(SHARED_WINDOW),
+                "local" => Some(LOCAL_WINDOW),
+                "param" | "param::entry" => Some(PARAM_WINDOW),
                 _ => None,
             };
             compute(move |r, mask| {

@@ -48,7 +48,7 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
         }
         "testp" => {
             let (to, x) = (a.pred(0)?, a.src(1)?);
-            let kind = a.instruction.suffixes.first().copied().unwrap_or("").to_owned();
+            let kind = a.suffix(0).to_owned();
             let double = a.ty()? == Ty::F64;
             compute(move |r, mask| {
                 let x =
@@ -114,7 +114,7 @@ type Comparison = Box<dyn Fn(&crate::machine::registers::Registers) -> u32 + Sen
 
 /// The comparison of operands `first` and the one after it, as a mask of lanes.
 fn comparison(a: &mut Args<'_, '_, '_>, first: usize, ty: Ty) -> Decoded<Comparison> {
-    let test = a.instruction.suffixes.iter().find_map(|s| Test::named(s)).ok_or_else(|| a.unsupported(""))?;
+    let test = a.find(Test::named).ok_or_else(|| a.unsupported(""))?;
     let (x, y) = (a.src(first)?, a.src(first + 1)?);
     let flushes = a.has("ftz");
     fn of<T: Lane + PartialOrd>(

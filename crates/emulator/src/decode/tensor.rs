@@ -58,9 +58,8 @@ fn element(name: &str) -> Option<Dtype> {
 }
 
 fn mma(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
-    let suffixes = &a.instruction.suffixes;
-    let elements: Vec<Dtype> = suffixes.iter().filter_map(|s| element(s)).collect();
-    let (Some([m, n, k]), &[d, ea, eb, c]) = (suffixes.iter().find_map(|s| shape(s)), elements.as_slice()) else {
+    let elements: Vec<Dtype> = a.all(element);
+    let (Some([m, n, k]), &[d, ea, eb, c]) = (a.find(shape), elements.as_slice()) else {
         return Err(a.unsupported(""));
     };
     use Dtype::*;
@@ -108,9 +107,8 @@ fn wgmma(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
     if a.has("wait_group") {
         return Ok(Op::WgmmaWait(a.constant(0)? as u32));
     }
-    let suffixes = &a.instruction.suffixes;
-    let elements: Vec<Dtype> = suffixes.iter().filter_map(|s| element(s)).collect();
-    let (Some([64, n, k]), &[d, ea, eb]) = (suffixes.iter().find_map(|s| shape(s)), elements.as_slice()) else {
+    let elements: Vec<Dtype> = a.all(element);
+    let (Some([64, n, k]), &[d, ea, eb]) = (a.find(shape), elements.as_slice()) else {
         return Err(a.unsupported(""));
     };
     use Dtype::*;

@@ -26,7 +26,6 @@ fn pair(a: &Args<'_, '_, '_>) -> Decoded<(Option<Reg>, Option<u32>)> {
 }
 
 pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
-    let suffix = a.instruction.suffixes.clone();
     let missing = |a: &Args<'_, '_, '_>| a.unsupported("no destination");
     let (members, what) = match a.instruction.opcode {
         "shfl" => {
@@ -62,15 +61,16 @@ pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
         }
         "redux" => {
             let ty = a.ty()?;
-            let apply: fn(i64, i64) -> i64 = match (suffix.iter().find(|s| **s != "sync").copied(), ty) {
-                (Some("add"), Ty::U32 | Ty::S32) => |x, y| x.wrapping_add(y),
-                (Some("min"), Ty::U32 | Ty::S32) => |x, y| x.min(y),
-                (Some("max"), Ty::U32 | Ty::S32) => |x, y| x.max(y),
-                (Some("and"), Ty::B32) => |x, y| x & y,
-                (Some("or"), Ty::B32) => |x, y| x | y,
-                (Some("xor"), Ty::B32) => |x, y| x ^ y,
-                _ => return Err(a.unsupported("")),
-            };
+            let apply: fn(i64, i64) -> i64 =
+                match (a.find(|s| ["add", "min", "max", "and", "or", "xor"].contains(&s).then_some(s)), ty) {
+                    (Some("add"), Ty::U32 | Ty::S32) => |x, y| x.wrapping_add(y),
+                    (Some("min"), Ty::U32 | Ty::S32) => |x, y| x.min(y),
+                    (Some("max"), Ty::U32 | Ty::S32) => |x, y| x.max(y),
+                    (Some("and"), Ty::B32) => |x, y| x & y,
+                    (Some("or"), Ty::B32) => |x, y| x | y,
+                    (Some("xor"), Ty::B32) => |x, y| x ^ y,
+                    _ => return Err(a.unsupported("")),
+                };
             let (to, value) = (a.reg(0)?, a.src(1)?);
             (a.src(2)?, Collective::Reduce { to, value, signed: ty.is_signed(), apply })
         }

@@ -190,6 +190,7 @@ impl Run<'_> {
     /// phase, any before it; nobody can tell, as only the phase makes them known.
     fn copy_arrive(&mut self, at: At, lane: usize, place: (usize, u32), counted: bool) -> Result<(), Violation> {
         let barrier = self.state(at.cluster, place)?;
+        barrier.last_pc = Some(at.pc);
         let agent = barrier.agent;
         let stands_for = Access::new(agent, barrier.phase + 1, lane, at.pc);
         if !counted {

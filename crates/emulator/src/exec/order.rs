@@ -2,6 +2,7 @@
 
 use super::memory::Place;
 use super::{Executed, Flow};
+use crate::check::clock::Memory;
 use crate::ir::{Fence, Order};
 use crate::machine::run::{At, Run};
 
@@ -43,9 +44,11 @@ impl Run<'_> {
                 }
                 warp.fenced = Some(warp.publish().clone());
             }
-            Fence::Proxy => {
+            Fence::Proxy(only) => {
                 warp.publish();
-                warp.clock.fence_proxy();
+                for memory in Memory::ALL.into_iter().filter(|memory| only.is_none_or(|m| m == *memory)) {
+                    warp.clock.fence_proxy(memory);
+                }
             }
             // Everything is visible at once where these are needed.
             Fence::MbarrierInit | Fence::TensorMap => {}

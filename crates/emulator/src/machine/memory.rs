@@ -2,6 +2,7 @@
 
 use super::address::GLOBAL_START;
 use crate::check::Checks;
+use crate::check::clock::Memory;
 use crate::check::fault::{FaultKind, Violation};
 use crate::check::shadow::Shadow;
 
@@ -16,8 +17,8 @@ pub(crate) struct Region {
 const POISON: u8 = 0xFF;
 
 impl Region {
-    pub fn new(bytes: usize, checks: Checks) -> Region {
-        Region { bytes: vec![POISON; bytes], shadow: Shadow::new(bytes, checks) }
+    pub fn new(bytes: usize, memory: Memory, checks: Checks) -> Region {
+        Region { bytes: vec![POISON; bytes], shadow: Shadow::new(bytes, memory, checks) }
     }
 }
 
@@ -52,7 +53,7 @@ impl GlobalMemory {
     pub fn allocate(&mut self, bytes: usize, checks: Checks) -> u64 {
         let base = self.next;
         self.next = (base + bytes as u64 + GUARD).next_multiple_of(ALIGN);
-        self.allocations.push(Allocation { base, region: Region::new(bytes, checks), live: true });
+        self.allocations.push(Allocation { base, region: Region::new(bytes, Memory::Global, checks), live: true });
         base
     }
 

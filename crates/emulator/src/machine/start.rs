@@ -8,7 +8,7 @@ use super::registers::Registers;
 use super::run::Run;
 use super::warp::{Group, Warp};
 use super::wgmma::WgmmaQueue;
-use crate::check::clock::{Clock, SPARE_AGENTS};
+use crate::check::clock::{Clock, Memory, SPARE_AGENTS};
 use std::collections::BTreeMap;
 
 impl Run<'_> {
@@ -30,7 +30,7 @@ impl Run<'_> {
                 id: self.block_id(number, rank),
                 in_cluster: self.in_cluster(rank),
                 rank,
-                shared: Region::new(shared, self.config.checks),
+                shared: Region::new(shared, Memory::Shared, self.config.checks),
                 barriers: Default::default(),
                 mbarriers: BTreeMap::new(),
                 boxes: Vec::new(),
