@@ -152,11 +152,16 @@ impl CoordinateLayout {
     /// for what threads hold.
     ///
     /// # Errors
-    /// Those of the operation, and [`LayoutError::Overflow`] where a result goes beyond [`LIMIT`](Self::LIMIT).
+    /// Those of the operation, [`LayoutError::Overflow`] where a result goes beyond [`LIMIT`](Self::LIMIT), and
+    /// [`LayoutError::NoCoordinate`] after one that does more than rearrange the domain, as an inverse.
     pub fn map(&self, f: impl FnOnce(&Layout) -> Result<Layout, LayoutError>) -> Result<Self, LayoutError> {
         let mapped = Self { origin: self.origin, weighted: f(&self.weighted)? };
         for leaf in 0..mapped.weighted.shape.leaves() {
-            let n = mapped.basis(leaf).map_or(mapped.weighted.stride.get(leaf), |(_, n)| n);
+            let (stride, basis) = (mapped.weighted.stride.get(leaf), mapped.basis(leaf));
+            if basis.is_none() && stride.value() != 0 {
+                return Err(LayoutError::NoCoordinate { stride });
+            }
+            let n = basis.map_or(stride, |(_, n)| n);
             if n.abs().value() >= Self::LIMIT || mapped.weighted.shape.get(leaf).value() >= Self::LIMIT {
                 return Err(LayoutError::Overflow);
             }
@@ -273,5 +278,11 @@ mod tests {
         let id = CoordinateLayout::identity(int_tuple!(((1 << 27), 4))).unwrap();
         let far = id.map(|l| l.compose(&layout!(2: (1i64 << 57))));
         assert_eq!(far, Err(LayoutError::Overflow));
+        let like = id.map(Layout::make_like);
+        assert_eq!(like, Err(LayoutError::NoCoordinate { stride: Int::ONE }));
+        for other in [Layout::left_inverse, Layout::make_like, Layout::complement_self] {
+            let refused = CoordinateLayout::identity(int_tuple!((4, 8))).unwrap().map(other);
+            assert!(refused.is_err(), "{refused:?}");
+        }
     }
 }

@@ -215,6 +215,11 @@ pub enum LayoutError {
         /// The factor.
         factor: i64,
     },
+    /// A stride of a layout of coordinates that moves none of them.
+    NoCoordinate {
+        /// The stride.
+        stride: Int,
+    },
     /// The operation needs a composed layout without offset.
     Offset {
         /// The offset.
@@ -352,6 +357,11 @@ impl fmt::Display for LayoutError {
             Self::OffsetDivisibility { offset, factor } => write!(
                 f,
                 "upcast: the offset {offset} does not divide by {factor}: it lies between elements of that width"
+            ),
+            Self::NoCoordinate { stride } => write!(
+                f,
+                "stride {stride} moves no coordinate: what is done to a layout of coordinates must rearrange its domain, as \
+                 composition and the divides do"
             ),
             Self::Offset { offset } => write!(f, "the composed layout has offset {offset}: the offset must be 0 here"),
             Self::ElementBits { bits } => {
