@@ -75,6 +75,11 @@ impl AnyGemm {
         AnyGemm { core: self.core.rasterized(raster, swizzle) }
     }
 
+    /// As [`Kernel::programmatic_launch`](crate::Kernel::programmatic_launch).
+    pub fn programmatic_launch(self) -> AnyGemm {
+        AnyGemm { core: self.core.programmatic() }
+    }
+
     /// As [`Kernel::splits`](crate::Kernel::splits).
     pub fn splits(self, parts: usize) -> AnyGemm {
         AnyGemm { core: self.core.splits(parts) }

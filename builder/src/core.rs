@@ -23,6 +23,8 @@ pub(crate) struct Core {
     walk: Option<(RasterOrder, usize)>,
     /// Parts that K is cut into, if the caller decided it.
     splits: Option<usize>,
+    /// Whether launches are programmatic.
+    programmatic: bool,
 }
 
 /// A problem that stands for all when a kernel is built before its first problem is known.
@@ -40,6 +42,7 @@ impl Core {
             plans: Arc::new(Plans::new()),
             walk: None,
             splits: None,
+            programmatic: false,
         };
         let typical = Problem::dense(TYPICAL, TYPICAL, TYPICAL);
         let plan = core.resolve(&typical, &core.usual_facts(&typical))?;
@@ -169,7 +172,9 @@ impl Core {
                 let (name, tag) = (plan.name(), plan.spec.arch);
                 Program { name, tag, launches: Vec::new(), workspace: WorkspaceLayout::default() }
             } else {
-                lower::program(plan)?
+                let mut program = lower::program(plan)?;
+                program.launches.iter_mut().for_each(|launch| launch.pdl = self.programmatic);
+                program
             };
             Ok(self.device.load(&program)?)
         })
@@ -191,6 +196,13 @@ impl Core {
     pub(crate) fn splits(mut self, parts: usize) -> Core {
         self.splits = Some(parts.max(1));
         self.plans = Arc::new(self.plans.without_problems());
+        self
+    }
+
+    /// The same kernel, launched so that it begins while what is before it in its stream still ends.
+    pub(crate) fn programmatic(mut self) -> Core {
+        self.programmatic = self.device.info().capability.is_some_and(|c| c.major >= 9);
+        self.plans = Arc::new(Plans::new());
         self
     }
 

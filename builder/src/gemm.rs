@@ -141,6 +141,11 @@ impl<'a, K: GemmKernel> Gemm<'a, K> {
         Gemm { kernel: self.kernel.splits(parts), ..self }
     }
 
+    /// As [`Kernel::programmatic_launch`].
+    pub fn programmatic_launch(self) -> Self {
+        Gemm { kernel: self.kernel.programmatic_launch(), ..self }
+    }
+
     /// Keeps the kernel, gives the arguments back.
     pub fn detach(self) -> Kernel<K> {
         self.kernel
@@ -244,6 +249,13 @@ impl<K: GemmKernel> Kernel<K> {
     /// of parts.
     pub fn splits(self, parts: usize) -> Self {
         Kernel { core: self.core.splits(parts), ..self }
+    }
+
+    /// The same kernel with *programmatic dependent launch*: its blocks may start, and set themselves up, while the kernel
+    /// before it in the stream still ends; none of its operands is touched before that one is over. It pays for chains of
+    /// short kernels. Devices before compute capability 9.0 launch it as ever.
+    pub fn programmatic_launch(self) -> Self {
+        Kernel { core: self.core.programmatic(), ..self }
     }
 
     /// Forgets the kernel's type. Nothing else is lost: what runs is in the spec.

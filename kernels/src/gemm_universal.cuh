@@ -65,6 +65,8 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
     const unsigned shared = ptx::shared_address(shared_memory);
     Scheduler scheduler(params.scheduler);
     Mainloop mainloop(params, shared);
+    // Up to here nothing of global memory was touched but parameters.
+    ptx::wait_for_grids_before();
     if constexpr (Mainloop::has_producer) {
         if (mainloop.is_producer()) {
             mainloop.produce(scheduler, Share<Mainloop, typename Visitor::Epilogue>{params, mainloop});
