@@ -158,7 +158,7 @@ pub fn exact(device: &Device, case: &RolesCase, k: usize, types: RolesTypes) -> 
 
 /// Sums are promoted a whole number of times a tile; a shallower tile keeps them in the instruction.
 fn accumulation_of(case: &RolesCase, element: Dtype, given: AccumulationId) -> AccumulationId {
-    if element.is_fp8() && case.tile.2 * 2 % 128 != 0 { AccumulationId::FAST_ACCUM } else { given }
+    if element.is_fp8() && !(case.tile.2 * 2).is_multiple_of(128) { AccumulationId::FAST_ACCUM } else { given }
 }
 
 /// 2^15 products of 1: promoted, their sum is exact; in the instruction alone it stays at 2^14, whose ulp is more than each.

@@ -8,6 +8,9 @@ use warpwright_numeric::Dtype;
 /// Most arguments of an epilogue.
 pub const MAX_ARGUMENTS: usize = 24;
 
+/// Registers that a wgmma takes beside its accumulators, as the assembler counts: m64n208 is refused at 128 with "130 or
+/// higher", m64n240 with "146 or higher".
+const INSTRUCTION_REGISTERS: usize = 26;
 /// Most accumulators of 32 bits that the warps of mma.sync keep: 64 x 64 a warp, eight warps.
 const MMA_SYNC_ACCUMULATORS: usize = 128 * 256;
 
@@ -201,6 +204,13 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
         let at_most = plan.consumer_registers() - WGMMA_REGISTERS;
         if given > at_most {
             return Err(Violation::WarpGroupAccumulators { tile, groups, given, at_most, promoted: s.promotes() });
+        }
+        // The assembler grants one instruction no more registers than a thread is launched with.
+        let columns = if s.promotes() { plan.partial_columns } else { tile.n };
+        let at_most = (plan.registers - INSTRUCTION_REGISTERS) * 2 / 8 * 8;
+        if columns > at_most {
+            let (threads, registers) = (plan.threads, plan.registers);
+            return Err(Violation::InstructionColumns { given: columns, threads, registers, at_most });
         }
     }
     Ok(())

@@ -41,6 +41,17 @@ pub enum Violation {
         /// Whether sums that are promoted are among them.
         promoted: bool,
     },
+    /// More columns of one wgmma than the registers of a launched thread hold.
+    InstructionColumns {
+        /// Its columns.
+        given: usize,
+        /// Threads of a block.
+        threads: usize,
+        /// Registers of a thread at launch.
+        registers: usize,
+        /// Most columns.
+        at_most: usize,
+    },
     /// A tile whose depth is no whole number of promotions.
     PromotionDepth {
         /// Tile extent along K.
@@ -205,6 +216,9 @@ impl Violation {
                 .s("a ").mnk(tile).s(" tile over ").n(groups).s(" warp group(s) gives each thread ").n(given)
                 .s(if promoted { " accumulators and sums to promote" } else { " accumulators" })
                 .s(", but at most ").n(at_most).s(" fit its registers; lower N, or M"),
+            Violation::InstructionColumns { given, threads, registers, at_most } => t
+                .s("a wgmma of N = ").n(given).s(" in blocks of ").n(threads).s(" threads, which launch with ").n(registers)
+                .s(" registers each: that is enough for N = ").n(at_most).s("; lower tile N, or take fewer warp groups"),
             Violation::PromotionDepth { k } => t
                 .s("tile K = ").n(k).s(" is not a multiple of ").n(crate::PROMOTION)
                 .s(", the products along K after which sums of fp8 are promoted; use a tile K of 128 or 256, or FastAccum"),

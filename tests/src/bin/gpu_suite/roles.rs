@@ -1,23 +1,26 @@
 //! Warp-specialised kernels: every schedule, cluster and depth on every type that wgmma has, and the same bits whatever the kernel.
 
 use crate::Part;
+use rayon::prelude::*;
 use warpwright::prelude::*;
-use warpwright_tests::roles::{CASES, RolesTypes, TYPES, exact, promotion, same_bits};
+use warpwright_tests::roles::{CASES, RolesCase, RolesTypes, TYPES, exact, promotion, same_bits};
 
 pub fn run(device: &Device, small: bool) -> Part {
     if device.info().capability.map(|c| c.number()) != Some(90) {
         return Ok("not here: wgmma is sm_90's alone".into());
     }
-    let mut count = 0;
-    for case in CASES {
-        let few = [RolesTypes::of(Dtype::Bf16), TYPES[4]];
-        for &types in if small { &few } else { TYPES } {
-            for k in if small { vec![0, case.extents.2] } else { vec![0, 16, 96, case.extents.2, 1040] } {
-                exact(device, case, k, types).map_err(|e| format!("{types:?} by {case:?}: {e}"))?;
-                count += 1;
-            }
-        }
-    }
+    let few = [RolesTypes::of(Dtype::Bf16), TYPES[4]];
+    let types = if small { &few } else { TYPES };
+    let depths = |case: &RolesCase| if small { vec![0, case.extents.2] } else { vec![0, 16, 96, case.extents.2, 1040] };
+    let products: Vec<_> = CASES
+        .iter()
+        .flat_map(|case| types.iter().flat_map(move |&types| depths(case).into_iter().map(move |k| (case, types, k))))
+        .collect();
+    // The CPU takes longer for what is expected than the GPU for what it does.
+    products.par_iter().try_for_each(|&(case, types, k)| {
+        exact(device, case, k, types).map_err(|e| format!("{types:?} by {case:?}: {e}"))
+    })?;
+    let count = products.len();
     promotion(device).map_err(|e| e.to_string())?;
     let extents = if small { (264, 200, 136) } else { (1160, 1048, 1544) };
     let kernels = same_bits(device, extents).map_err(|e| e.to_string())?;
