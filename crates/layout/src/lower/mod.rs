@@ -22,7 +22,8 @@ pub struct IndexFunction {
     arguments: usize,
     parameters: Vec<Int>,
     offset: Expr,
-    swizzle: Swizzle,
+    /// The swizzled offset, of a variable behind all others that holds the offset.
+    swizzled: Option<Expr>,
     width: Width,
 }
 
@@ -60,7 +61,7 @@ pub fn index_function_of(
         arguments: arguments.len(),
         parameters: Vec::new(),
         offset: Expr::Const(0),
-        swizzle: layout.swizzle,
+        swizzled: None,
         width,
     };
     let l = &layout.layout;
@@ -79,6 +80,7 @@ pub fn index_function_of(
         sum = Expr::sum(sum, part);
     }
     f.offset = sum;
+    f.swizzled = swizzled(&layout.swizzle, Expr::Var(f.variables.len()));
     Ok(f)
 }
 
@@ -106,19 +108,23 @@ impl IndexFunction {
     /// What the printed function returns for these coordinates and the layout's own parameters; `None` when a coordinate
     /// is missing.
     pub fn eval(&self, coordinates: &[u64]) -> Option<u64> {
-        let mut vars = coordinates.get(..self.arguments)?.to_vec();
-        vars.extend(self.parameters.iter().map(|p| p.value() as u64));
-        let x = self.offset.eval(&vars, self.width)?;
-        vars.push(x);
-        self.swizzled(Expr::Var(vars.len() - 1)).eval(&vars, self.width)
-    }
-
-    fn swizzled(&self, x: Expr) -> Expr {
-        if self.swizzle.is_identity() {
-            return x;
+        // Tests evaluate functions many millions of times: few variables need no heap.
+        let (mut few, mut many, last) = ([0; 16], Vec::new(), self.variables.len());
+        let vars = if last < few.len() {
+            &mut few[..=last]
+        } else {
+            many.resize(last + 1, 0);
+            &mut many[..]
+        };
+        vars[..self.arguments].copy_from_slice(coordinates.get(..self.arguments)?);
+        for (var, parameter) in vars[self.arguments..].iter_mut().zip(&self.parameters) {
+            *var = parameter.value() as u64;
         }
-        let field = Expr::and(x.clone(), self.swizzle.source_mask() as u64);
-        Expr::xor(x, Expr::shift(field, self.swizzle.shift))
+        vars[last] = self.offset.eval(&vars[..last], self.width)?;
+        match &self.swizzled {
+            Some(swizzled) => swizzled.eval(vars, self.width),
+            None => Some(vars[last]),
+        }
     }
 
     fn constant(&mut self, v: Int, name: String) -> Expr {
@@ -169,6 +175,14 @@ impl IndexFunction {
     }
 }
 
+fn swizzled(swizzle: &Swizzle, x: Expr) -> Option<Expr> {
+    if swizzle.is_identity() {
+        return None;
+    }
+    let field = Expr::and(x.clone(), swizzle.source_mask() as u64);
+    Some(Expr::xor(x, Expr::shift(field, swizzle.shift)))
+}
+
 impl fmt::Display for IndexFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ty = self.width.type_name();
@@ -177,16 +191,16 @@ impl fmt::Display for IndexFunction {
             write!(f, "{}{ty} {name}", if i == 0 { "" } else { ", " })?;
         }
         f.write_str(") {\n")?;
-        if self.swizzle.is_identity() {
-            f.write_str("    return ")?;
-            self.offset.write(f, &self.variables, self.width)?;
-        } else {
+        if let Some(swizzled) = &self.swizzled {
             write!(f, "    const {ty} x = ")?;
             self.offset.write(f, &self.variables, self.width)?;
             f.write_str(";\n    return ")?;
             let mut names = self.variables.clone();
             names.push("x".into());
-            self.swizzled(Expr::Var(names.len() - 1)).write(f, &names, self.width)?;
+            swizzled.write(f, &names, self.width)?;
+        } else {
+            f.write_str("    return ")?;
+            self.offset.write(f, &self.variables, self.width)?;
         }
         f.write_str(";\n}\n")
     }
