@@ -24,6 +24,8 @@ pub enum FaultKind {
     Divergence,
     /// Nobody can go on.
     Deadlock,
+    /// The launch took more instructions than [`Config::steps`](crate::Config::steps).
+    Endless,
     /// Resources left over at exit.
     Unbalanced,
     /// An mbarrier used against its rules.

@@ -56,6 +56,8 @@ pub struct Config {
     pub resident_blocks: u32,
     /// Warp instructions without any effect on another warp after which a spinning kernel counts as hanging.
     pub patience: u64,
+    /// Warp instructions that a launch may take: one that goes on beyond is taken for endless.
+    pub steps: u64,
 }
 
 impl Config {
@@ -69,6 +71,7 @@ impl Config {
             profile: false,
             resident_blocks: 132,
             patience: 1 << 24,
+            steps: 1 << 34,
         }
     }
 }
@@ -219,7 +222,7 @@ impl Machine {
 
     fn validate(&self, kernel: &Kernel, launch: &Launch, parameters: &[u8]) -> Result<(), String> {
         let arch = self.config.arch;
-        let count = |extents: [u32; 3]| extents.iter().map(|n| u64::from(*n)).product::<u64>();
+        let count = |extents: [u32; 3]| extents.iter().fold(1u64, |n, extent| n.saturating_mul((*extent).into()));
         let threads = count(launch.block);
         let limit =
             if kernel.max_threads == 0 { arch.max_threads() } else { kernel.max_threads.min(arch.max_threads()) };

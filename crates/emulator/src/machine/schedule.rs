@@ -28,6 +28,11 @@ impl Run<'_> {
                 self.clusters.swap_remove(c);
                 continue;
             }
+            if self.report.warp_instructions > self.config.steps {
+                let why =
+                    format!("endless: the launch has taken more than its {} warp instructions", self.config.steps);
+                return Err(self.report_waits(FaultKind::Endless, &why));
+            }
             let stalled = !progressed && !self.clusters.iter().any(|c| c.warps.iter().any(|w| w.is_ready()));
             if stalled && !self.land_for_the_stalled()? && !self.nudge() {
                 return Err(self.deadlock("nobody can go on"));
@@ -76,9 +81,15 @@ impl Run<'_> {
         false
     }
 
-    /// Everybody's wait, in words.
+    /// Nobody goes on.
     fn deadlock(&self, why: &str) -> Fault {
-        let mut message = format!("deadlock: {why}");
+        let kind = if self.is_divergence() { FaultKind::Divergence } else { FaultKind::Deadlock };
+        self.report_waits(kind, &format!("deadlock: {why}"))
+    }
+
+    /// Everybody's wait, in words.
+    fn report_waits(&self, kind: FaultKind, why: &str) -> Fault {
+        let mut message = why.to_owned();
         let mut first = None;
         let mut listed = 0;
         for (c, cluster) in self.clusters.iter().enumerate() {
@@ -106,7 +117,6 @@ impl Run<'_> {
         if listed > 12 {
             message.push_str(&format!("\n    and {} more", listed - 12));
         }
-        let kind = if self.is_divergence() { FaultKind::Divergence } else { FaultKind::Deadlock };
         match first {
             Some(at) => self.fault(at, Violation::new(kind, message)),
             None => self.fault_of_launch(kind, message),

@@ -33,6 +33,7 @@ pub struct EmulatorOptions {
     completion: Completion,
     profile: bool,
     patience: Option<u64>,
+    steps: Option<u64>,
 }
 
 impl EmulatorOptions {
@@ -54,6 +55,7 @@ impl EmulatorOptions {
             completion: Completion::Seeded,
             profile: false,
             patience: None,
+            steps: None,
         }
     }
 
@@ -85,6 +87,12 @@ impl EmulatorOptions {
     /// Warp instructions without any effect on another warp after which a kernel that spins counts as hanging, 2²⁴ unless set.
     pub fn patience(mut self, instructions: u64) -> EmulatorOptions {
         self.patience = Some(instructions);
+        self
+    }
+
+    /// Warp instructions after which a launch counts as endless, 2³⁴ (an hour or more) unless set.
+    pub fn steps(mut self, instructions: u64) -> EmulatorOptions {
+        self.steps = Some(instructions);
         self
     }
 
@@ -130,6 +138,7 @@ impl EmulatorOptions {
             completion: self.completion,
             profile: self.profile,
             patience: self.patience.unwrap_or(usual.patience),
+            steps: self.steps.unwrap_or(usual.steps),
             ..usual
         })
     }
