@@ -62,10 +62,17 @@ fn ranks_windows_and_peers() {
 }
 
 #[test]
-fn a_grid_that_is_no_multiple_of_the_cluster() {
-    let mut setup = setup(0, Completion::Seeded, &[0; 16], 64);
-    let fault = setup.run(&kernel(""), &NO_MAP, cluster(3, 2, 64)).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Launch);
+fn clusters_of_every_size_but_not_of_parts() {
+    let run = |blocks, size| {
+        setup(0, Completion::Seeded, &[0; 16], 64)
+            .run(&kernel(SYNC), &NO_MAP, cluster(blocks, size, 64))
+            .map_err(|f| f.kind)
+    };
+    for size in 1..=16 {
+        assert!(run(2 * size, size).is_ok(), "{size}");
+    }
+    assert_eq!(run(17, 17).err(), Some(FaultKind::Launch));
+    assert_eq!(run(3, 2).err(), Some(FaultKind::Launch));
 }
 
 #[test]
@@ -163,7 +170,7 @@ REST:"
     for (less, more) in [(40, 232), (24, 240), (56, 224)] {
         assert!(run(less, more).is_ok(), "{less} {more}");
     }
-    for (less, more) in [(24, 248), (40, 240)] {
+    for (less, more) in [(24, 248), (40, 240), (168, 176)] {
         assert_eq!(run(less, more).err(), Some(FaultKind::Deadlock), "{less} {more}");
     }
     // 512 threads have 128 each at launch.

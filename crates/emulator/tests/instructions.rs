@@ -267,6 +267,8 @@ fn lanes_see_each_other() {
     assert_eq!(warp("redux.sync.add.s32 %o, %a, -1;"), lanes(&|_| 496));
     assert_eq!(warp("redux.sync.max.u32 %o, %b, -1;"), lanes(&|_| 131));
     assert_eq!(warp("elect.sync %o|%p, -1; @%p add.u32 %o, %o, 50;"), lanes(&|l| if l == 0 { 50 } else { 0 }));
+    let some = "and.b32 %t, %a, 31; mov.u32 %u, 0xFFFF0F00; shr.u32 %u, %u, %t; and.b32 %u, %u, 1; setp.ne.u32 %p, %u, 0; @!%p bra END; elect.sync %o|%q, 0xFFFF0F00; END:";
+    assert_eq!(warp(some), lanes(&|l| if 0xFFFF_0F00u32 >> l & 1 == 1 { 8 } else { 0 }));
     // A part of the warp elects its own leader; the parts meet again.
     let parts = "setp.lt.u32 %p, %a, 8; @%p bra LOW; elect.sync %o|%q, 0xFFFFFF00; bra.uni MEET; LOW: elect.sync %o|%q, 0xFF; MEET: shfl.sync.bfly.b32 %o, %o, 31, 31, -1;";
     assert_eq!(warp(parts), lanes(&|l| if l > 23 { 0 } else { 8 }));

@@ -262,7 +262,10 @@ fn planted_faults_in_stores() {
     );
     assert!((0..8).all(|seed| run_store(&store(FENCE, &late), seed).is_ok()));
     assert_eq!(kind(&store(FENCE, &format!("{}{DONE}", STORE.replace("{0, 30}", "{0, -1}")))), FaultKind::Descriptor);
-    assert_eq!(kind(&store(FENCE, &format!("add.u32 %r1, %r1, 64;{STORE}{DONE}"))), FaultKind::Misaligned);
+    for off in [16, 64] {
+        let moved = format!("add.u32 %r1, %r1, {off};{STORE}{DONE}");
+        assert_eq!(kind(&store(FENCE, &moved)), FaultKind::Misaligned);
+    }
 }
 
 #[test]
@@ -304,6 +307,28 @@ fn planted_faults_in_loads() {
     assert_eq!(no_init.kind, FaultKind::Mbarrier, "{no_init}");
     let two = fault(&whole.replace("[%r2], 1;", "[%r2], 2;"));
     assert_eq!(two.kind, FaultKind::Deadlock, "{two}");
+}
+
+#[test]
+fn an_mbarrier_is_no_ordinary_memory() {
+    // An H200 shows zeros or an old word to loads, atomics and copies.
+    for access in [
+        "ld.shared.b64 %rd5, [%r2];",
+        "ld.shared.b32 %r10, [%r2+4];",
+        "st.shared.b32 [%r2], 0;",
+        "atom.shared.or.b32 %r10, [%r2], 0;",
+        "mov.u64 %rd5, bars; cvta.shared.u64 %rd5, %rd5; ld.u32 %r10, [%rd5];",
+    ] {
+        let run = |text: &str| {
+            let mut setup = setup(0, Completion::Seeded, &[0; 16], 16);
+            setup.run(&kernel(text), &NO_MAP, Launch::linear(1, 32, SHARED)).map_err(|f| f.kind)
+        };
+        assert_eq!(
+            run(&format!("{INIT}    @!%p0 bra END;\n    {access}\nEND:")).err(),
+            Some(FaultKind::Mbarrier),
+            "{access}"
+        );
+    }
 }
 
 #[test]

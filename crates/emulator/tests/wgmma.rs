@@ -162,6 +162,23 @@ fn every_layout_of_both_operands() {
 }
 
 #[test]
+fn distances_that_are_not_used_may_be_anything() {
+    // As on an H200: the leading distance of a swizzled operand along K, and of one along M or N that fits one chunk.
+    let k_major = Layout { swizzle: TensorSwizzle::B64, transposed: false };
+    let mn_major = Layout { swizzle: TensorSwizzle::B128, transposed: true };
+    let (a, b) = (matrix(64 * 16, 7), matrix(64 * 16, 8));
+    let image = image(&[(k_major, A, &a, 16), (mn_major, B, &b, 16)]);
+    for leading in [0u64, 1, 7, 0x3FF] {
+        let other = |bits: u64| bits & !(0x3FFF << 16) | leading << 16;
+        let mma = wgmma_bf16(other(k_major.descriptor(A, 16)), other(mn_major.descriptor(B, 16)), false, true);
+        let mut setup = setup(leading, Completion::Seeded, &image, 128 * 128);
+        let text = text(FENCE, &format!("{BEGIN}{mma}{END}"));
+        setup.run(&text, &[0; 128], Launch::linear(1, 128, SHARED)).unwrap_or_else(|f| panic!("{f}"));
+        assert_eq!(gather(&setup.output(128 * 128)), product(&a, &b, 16), "leading {leading}");
+    }
+}
+
+#[test]
 fn steps_along_k_inside_a_swizzle() {
     let layout = Layout { swizzle: TensorSwizzle::B128, transposed: false };
     let (a, b) = (matrix(64 * 64, 3), matrix(64 * 64, 4));
