@@ -10,7 +10,10 @@ pub fn mainloop(spec: &Spec) -> bool {
     let threads = matches!(spec.loader, LoaderId::CP_ASYNC | LoaderId::GLOBAL_TO_REGISTER);
     let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE) && warps && threads;
     let roles = matches!(spec.schedule, ScheduleId::WARP_SPECIALIZED | ScheduleId::PINGPONG | ScheduleId::COOPERATIVE);
-    let warp_specialized = roles && matches!(spec.instruction, InstructionId::WGMMA) && spec.loader.is_tma();
+    // Only TMA rounds on the way, and wgmma truncates.
+    let copies = matches!(spec.loader, LoaderId::CP_ASYNC) && !matches!(spec.a, Dtype::Tf32);
+    let loads = spec.loader.is_tma() || copies;
+    let warp_specialized = roles && matches!(spec.instruction, InstructionId::WGMMA) && loads;
     spec.mainloop.is_some() || (as_they_are && element(spec.d) && (multistage || warp_specialized))
 }
 

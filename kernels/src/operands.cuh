@@ -1,4 +1,5 @@
-// Operands on their way: device memory → shared memory (`OperandLoader`) → registers (`OperandReader`).
+// Operands on their way: device memory → shared memory (`OperandLoader`) → registers (`OperandReader`). The threads that copy are
+// `cfg::copiers` from `cfg::first_copier` on.
 //
 // Everything about an operand's layout comes from its generated description (`OperandA`, `OperandB`):
 //   Element, tile_k, mn_contiguous         element, K extent of a tile, and whether M (or N) is contiguous in memory
@@ -32,8 +33,8 @@ struct OperandLoader {
 #pragma unroll
         for (unsigned b = 0; b < Copy::bases; ++b) {
             const unsigned i = Copy::representative(b);
-            const unsigned mn = Copy::mn(threadIdx.x) + Copy::step_mn(i);
-            const unsigned k = Copy::k(threadIdx.x) + Copy::step_k(i);
+            const unsigned mn = Copy::mn(thread()) + Copy::step_mn(i);
+            const unsigned k = Copy::k(thread()) + Copy::step_k(i);
             target[b] = shared + Operand::shared + Operand::offset(mn, k) * sizeof(Element);
         }
     }
@@ -41,8 +42,8 @@ struct OperandLoader {
     // From (first_mn, first_k) on; what lies at or beyond (end_mn, end_k) reads as zero.
     __device__ __forceinline__ void begin(const OperandArg& arg, unsigned batch, unsigned first_mn, unsigned end_mn,
                                           unsigned first_k, unsigned end_k) {
-        const unsigned mn = first_mn + Copy::mn(threadIdx.x);
-        const unsigned k = first_k + Copy::k(threadIdx.x);
+        const unsigned mn = first_mn + Copy::mn(thread());
+        const unsigned k = first_k + Copy::k(thread());
         mn_left = static_cast<int>(end_mn - mn);
         k_left = static_cast<int>(end_k - k);
         source = static_cast<const Element*>(arg.pointer) + batch * arg.stride_batch + distance(mn, k);
@@ -53,7 +54,7 @@ struct OperandLoader {
     __device__ __forceinline__ void issue(unsigned part, unsigned parts, unsigned stage) {
 #pragma unroll
         for (unsigned i = Copy::count * part / parts; i < Copy::count * (part + 1) / parts; ++i) {
-            if (Copy::threads == cfg::threads || threadIdx.x < Copy::threads) {
+            if (Copy::threads == cfg::copiers || thread() < Copy::threads) {
                 if constexpr (Copy::registers) {
                     held[i] = read(i);
                 } else {
@@ -74,7 +75,7 @@ struct OperandLoader {
     // After a tile's last part: what waits in registers goes to the stage.
     __device__ __forceinline__ void settle(unsigned stage) const {
         if constexpr (Copy::registers) {
-            if (Copy::threads != cfg::threads && threadIdx.x >= Copy::threads) return;
+            if (Copy::threads != cfg::copiers && thread() >= Copy::threads) return;
 #pragma unroll
             for (unsigned i = 0; i < Copy::count; ++i) {
                 if constexpr (Copy::apart == 1) {
@@ -93,6 +94,8 @@ struct OperandLoader {
 
    private:
     static constexpr unsigned bytes = Copy::chunk * sizeof(Element);
+
+    static __device__ __forceinline__ unsigned thread() { return threadIdx.x - cfg::first_copier; }
 
     __device__ __forceinline__ long long distance(long long mn, long long k) const {
         return Operand::mn_contiguous ? mn + k * leading : mn * leading + k;

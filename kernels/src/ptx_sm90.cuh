@@ -19,6 +19,11 @@ __device__ __forceinline__ void mbarrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// Arrives when all cp.async of this thread so far have landed.
+__device__ __forceinline__ void mbarrier_arrive_copies(unsigned barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 // The barrier at the same place in another block of the cluster.
 __device__ __forceinline__ void mbarrier_arrive_remote(unsigned barrier, unsigned rank) {
     asm volatile(

@@ -1,22 +1,24 @@
-// SM90 warp-specialised mainloop: one producer warp fills a ring of `cfg::stages` stages by TMA, warp groups of consumers
-// multiply what arrived with wgmma, straight from shared memory.
+// SM90 warp-specialised mainloop: a warp group fills a ring of `cfg::stages` stages, warp groups of consumers multiply what
+// arrived with wgmma, straight from shared memory.
 //
-//   full[s]    completes when the bytes of stage s have arrived; consumers wait for it
+//   full[s]    completes when stage s has arrived; consumers wait for it
 //   empty[s]   completes when every consumer warp that reads what this block loads has read stage s; the producer waits for it
 //
 // Everything about an operand's layout comes from its generated description (`OperandA`, `OperandB`):
 //   stage_bytes, shared         bytes of a stage, and where stage 0 is in shared memory
 //   mn_contiguous               whether M (or N) is contiguous in memory
-//   slices                      parts of the tile's rows, one loaded by each block of the cluster that shares the tile
-//   boxes                       TMA boxes of a slice
-//   slice_mn, slice_bytes       from one slice to the next, in rows and in the stage
-//   box_mn(i), box_k(i)         where box i begins in its slice
-//   box_offset(i), box_bytes    where it goes, from the slice's start, and its size
 //   descriptor                  the constant fields of its matrix descriptors
 //   block_step(k_block)         bytes from a stage's start to a K block
 //   part_step(part)             bytes from a stage's start to rows 64 * part of A, to columns `Wgmma::n` * part of B
 // `Wgmma::multiply<accumulate>` is one instruction of `Wgmma::n` columns and a K block of `Wgmma::k`, `Wgmma::finish` waits for
 // all. Where `cfg::promotion` is not 0 the sum of so many products is made by itself, then added to the accumulators.
+//
+//   Loader  multicast                   whether blocks of a cluster load for one another
+//           arrivals                    at a full barrier, each time
+//           takes_part()                whether this thread of the producer's loads
+//           begin(work, first_k)        from there on
+//           fill(stage, full)           requests the next K tile into a stage
+//           landed()                    a consumer, behind full's wait
 
 // A place in the ring, and the parity of the phase that fills it.
 struct Sm90Stage {
@@ -103,6 +105,7 @@ struct Sm90Cluster {
 };
 
 // Consumers come first, so that warp w of them stages its accumulators in slab w; the producer is the last warp group.
+template <class Loader>
 struct Sm90WarpSpecialized {
     using Accumulators = Sm90Accumulators;
     static constexpr bool has_producer = true, alternates = cfg::pingpong;
@@ -111,9 +114,7 @@ struct Sm90WarpSpecialized {
     static constexpr unsigned consumer_warps = consumer_threads / 32;
     // With ping-pong one warp group alone reads a stage.
     static constexpr unsigned reading_warps = cfg::pingpong ? 4 : consumer_warps;
-    static constexpr unsigned readers = cfg::cluster_m + cfg::cluster_n - 1;
-    static constexpr unsigned stage_bytes = OperandA::slices * OperandA::boxes * OperandA::box_bytes +
-                                            OperandB::slices * OperandB::boxes * OperandB::box_bytes;
+    static constexpr unsigned readers = Loader::multicast ? cfg::cluster_m + cfg::cluster_n - 1 : 1;
 
     const Params& params;
     unsigned shared;
@@ -133,7 +134,7 @@ struct Sm90WarpSpecialized {
         if (threadIdx.x == 0) {
 #pragma unroll 1
             for (unsigned i = 0; i < cfg::stages; ++i) {
-                ptx::mbarrier_init(full(i), 1);
+                ptx::mbarrier_init(full(i), Loader::arrivals);
                 ptx::mbarrier_init(empty(i), reading_warps * readers);
             }
             ptx::fence_mbarrier_init();
@@ -158,12 +159,20 @@ struct Sm90WarpSpecialized {
     template <class Scheduler, class Share>
     __device__ __forceinline__ void produce(Scheduler& scheduler, const Share& share) {
         ptx::setmaxnreg_dec<cfg::producer_registers>();
-        if (threadIdx.x / 32 != consumer_warps || !ptx::elect_one()) return;
-        ptx::prefetch_tensormap(&params.map_a);
-        ptx::prefetch_tensormap(&params.map_b);
+        if (!Loader::takes_part()) return;
+        Loader loader(params, shared, place);
 #pragma unroll 1
-        for (Work work = scheduler.first(); work.valid; work = scheduler.next()) {
-            load(share(work));
+        for (Work given = scheduler.first(); given.valid; given = scheduler.next()) {
+            const Work work = share(given);
+            // Beyond the end of K everything reads as zero.
+            const unsigned beyond = cfg::tile_k + params.depth / cfg::tile_k * cfg::tile_k;
+            loader.begin(work, work.k_count == 0 ? beyond : work.k_begin * cfg::tile_k);
+#pragma unroll 1
+            for (unsigned tile = 0; tile < k_tiles(work); ++tile) {
+                ptx::mbarrier_wait(empty(stage.index), stage.parity ^ 1);
+                loader.fill(stage.index, full(stage.index));
+                stage.advance();
+            }
         }
         // Nobody may still be about to arrive here, or to be written to, when the block ends.
 #pragma unroll 1
@@ -224,45 +233,6 @@ struct Sm90WarpSpecialized {
     // that write them, and the assembler then runs those one by one.
     static __device__ __forceinline__ unsigned k_tiles(const Work& work) { return max(1, work.k_count); }
 
-    __device__ __forceinline__ void load(const Work& work) {
-        // Beyond the end of K everything reads as zero.
-        const int first_k = static_cast<int>(work.k_count == 0 ? cfg::tile_k + params.depth / cfg::tile_k * cfg::tile_k
-                                                               : work.k_begin * cfg::tile_k);
-#pragma unroll 1
-        for (unsigned tile = 0; tile < k_tiles(work); ++tile) {
-            ptx::mbarrier_wait(empty(stage.index), stage.parity ^ 1);
-            ptx::mbarrier_arrive_expect_tx(full(stage.index), stage_bytes);
-            const int k = first_k + static_cast<int>(tile * cfg::tile_k);
-            issue<OperandA>(params.map_a, work.tile_m * cfg::tile_m, k, work.group, place.column, place.row_mask());
-            issue<OperandB>(params.map_b, work.tile_n * cfg::tile_n, k, work.group, place.row, place.column_mask());
-            stage.advance();
-        }
-    }
-
-    // The boxes of this block's slice, for all blocks of `blocks`.
-    template <class Operand>
-    __device__ __forceinline__ void issue(const ptx::TensorMap& map, int mn, int k, int group, unsigned slice,
-                                          unsigned short blocks) const {
-        unsigned target = shared + Operand::shared + stage.index * Operand::stage_bytes;
-        if constexpr (Operand::slices > 1) {
-            mn += static_cast<int>(slice * Operand::slice_mn);
-            target += slice * Operand::slice_bytes;
-        }
-#pragma unroll
-        for (unsigned i = 0; i < Operand::boxes; ++i) {
-            const int box_mn = mn + static_cast<int>(Operand::box_mn(i));
-            const int box_k = k + static_cast<int>(Operand::box_k(i));
-            const int c0 = Operand::mn_contiguous ? box_mn : box_k;
-            const int c1 = Operand::mn_contiguous ? box_k : box_mn;
-            const unsigned to = target + Operand::box_offset(i);
-            if constexpr (Operand::slices > 1) {
-                ptx::tma_load_multicast(to, &map, full(stage.index), c0, c1, group, blocks);
-            } else {
-                ptx::tma_load(to, &map, full(stage.index), c0, c1, group);
-            }
-        }
-    }
-
     // The instructions add to the accumulators, one stage's behind another's.
     template <class Sums>
     __device__ __forceinline__ void in_place(const Work& work, Sums& accumulators) {
@@ -286,6 +256,7 @@ struct Sm90WarpSpecialized {
     template <bool accumulate, class Sums>
     __device__ __forceinline__ void multiply(Sums& accumulators) const {
         ptx::mbarrier_wait(full(stage.index), stage.parity);
+        Loader::landed();
         const unsigned a = start<OperandA>(shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows);
         const unsigned b = start<OperandB>(shared + OperandB::shared + stage.index * OperandB::stage_bytes);
         ptx::wgmma_fence();
@@ -311,6 +282,7 @@ struct Sm90WarpSpecialized {
         constexpr unsigned blocks = cfg::promotion / Wgmma::k, columns = cfg::tile_n / Wgmma::n;
         constexpr unsigned rounds = k_blocks / blocks * Accumulators::parts * columns;
         ptx::mbarrier_wait(full(stage.index), stage.parity);
+        Loader::landed();
         const unsigned a = start<OperandA>(shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows);
         const unsigned b = start<OperandB>(shared + OperandB::shared + stage.index * OperandB::stage_bytes);
 #pragma unroll
@@ -360,7 +332,7 @@ struct Sm90WarpSpecialized {
     // Tells the producers of everything in the stage that this warp has read it.
     __device__ __forceinline__ void release(const Sm90Stage& s) const {
         const unsigned lane = threadIdx.x % 32;
-        if constexpr (cfg::cluster_size == 1) {
+        if constexpr (!Loader::multicast) {
             if (lane == 0) ptx::mbarrier_arrive(empty(s.index));
         } else {
             if (lane < readers) ptx::mbarrier_arrive_remote(empty(s.index), place.producer(lane));

@@ -49,6 +49,9 @@ pub const CASES: &[RolesCase] = &[
     RolesCase { schedule: COOPERATIVE, tile: (256, 128, 64), cluster: (1, 2), stages: Some(2), orders: (R, C, R), extents: (264, 136, 264) },
     RolesCase { schedule: COOPERATIVE, tile: (128, 160, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (264, 176, 136) },
     RolesCase { schedule: PINGPONG, tile: (128, 128, 64), cluster: (1, 1), stages: Some(3), orders: (R, C, R), extents: (264, 136, 200) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 112, 64), cluster: (1, 1), stages: Some(3), orders: (R, R, R), extents: (130, 240, 72) },
+    RolesCase { schedule: COOPERATIVE, tile: (192, 176, 64), cluster: (1, 1), stages: Some(2), orders: (C, C, R), extents: (200, 184, 136) },
+    RolesCase { schedule: PINGPONG, tile: (64, 208, 64), cluster: (2, 1), stages: Some(2), orders: (R, C, R), extents: (136, 216, 264) },
 ];
 
 /// What is multiplied, and how sums are kept.
@@ -137,11 +140,26 @@ fn multiply<T: Element, U: Element, D: Element>(
     Ok(d.to_host(&stream)?)
 }
 
-/// Products of small integers, which must be exact: fp8's sums stay below 2^14.
+/// Products of small integers, which must be exact: fp8's sums stay below 2^14. K is rounded up to what TMA addresses.
 ///
 /// # Errors
 /// The first element that is wrong, or what was refused.
 pub fn exact(device: &Device, case: &RolesCase, k: usize, types: RolesTypes) -> Result {
+    exact_in(device, case, k.next_multiple_of(128 / types.a.bits()), types)
+}
+
+/// As [`exact`], of operands that TMA cannot address: rows, or columns, are `odd` elements longer than they would be.
+///
+/// # Errors
+/// As there.
+pub fn exact_copied(device: &Device, case: &RolesCase, odd: usize, types: RolesTypes) -> Result {
+    let (m, n, k) = case.extents;
+    let longer = |extent: usize| extent.next_multiple_of(16) + odd;
+    let case = RolesCase { extents: (longer(m), longer(n), 0), ..*case };
+    exact_in(device, &case, longer(k), types)
+}
+
+fn exact_in(device: &Device, case: &RolesCase, k: usize, types: RolesTypes) -> Result {
     let by = types.accumulation;
     match (types.a, types.b) {
         (Dtype::F16, Dtype::F16) => exact_of::<f16, f16, f32>(device, case, k, by),
@@ -188,8 +206,6 @@ fn exact_of<T: Element, U: Element, D: Element>(
     accumulation: AccumulationId,
 ) -> Result {
     let (element, (m, n, _)) = (T::DTYPE, case.extents);
-    // TMA wants rows in multiples of 16 bytes.
-    let k = k.next_multiple_of(128 / element.bits());
     // Only 16-bit elements are read in both majors.
     let case = &match element.bits() {
         16 => *case,
@@ -212,18 +228,23 @@ fn exact_of<T: Element, U: Element, D: Element>(
 }
 
 /// The bits of a product of random values under every schedule, tile, cluster and depth of [`CASES`]: there is but one order in
-/// which K is summed, for bf16 and for either way to keep the sums of fp8.
+/// which K is summed, for bf16 and, of every `step`th kernel, for either way to keep the sums of fp8.
 ///
 /// # Errors
 /// The first kernel whose bits differ from the first one's, or what was refused.
-pub fn same_bits(device: &Device, extents: (usize, usize, usize)) -> Result<usize> {
-    same_bits_of::<bf16>(device, extents, AccumulationId::PROMOTED)?;
-    same_bits_of::<e4m3>(device, extents, AccumulationId::PROMOTED)?;
-    same_bits_of::<e4m3>(device, extents, AccumulationId::FAST_ACCUM)?;
+pub fn same_bits(device: &Device, extents: (usize, usize, usize), step: usize) -> Result<usize> {
+    same_bits_of::<bf16>(device, extents, 1, AccumulationId::PROMOTED)?;
+    same_bits_of::<e4m3>(device, extents, step, AccumulationId::PROMOTED)?;
+    same_bits_of::<e4m3>(device, extents, step, AccumulationId::FAST_ACCUM)?;
     Ok(CASES.len())
 }
 
-fn same_bits_of<T: Element>(device: &Device, extents: (usize, usize, usize), accumulation: AccumulationId) -> Result {
+fn same_bits_of<T: Element>(
+    device: &Device,
+    extents: (usize, usize, usize),
+    step: usize,
+    accumulation: AccumulationId,
+) -> Result {
     let value = |key, i, j| normal(draw(key, (i * 100_003 + j) as u64));
     let bits = |case: &RolesCase| -> Result<Vec<u32>> {
         let (a, b) = if T::DTYPE.is_fp8() { (R, C) } else { (case.orders.0, case.orders.1) };
@@ -232,7 +253,7 @@ fn same_bits_of<T: Element>(device: &Device, extents: (usize, usize, usize), acc
         Ok(d.to_vec()?.into_iter().map(f32::to_bits).collect())
     };
     let first = bits(&CASES[0])?;
-    for case in &CASES[1..] {
+    for case in CASES[1..].iter().step_by(step) {
         if accumulation_of(case, T::DTYPE, accumulation) == accumulation && bits(case)? != first {
             return Err(format!("{} by {case:?} gives other bits than {:?}", T::DTYPE, CASES[0]).into());
         }

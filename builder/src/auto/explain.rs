@@ -45,6 +45,12 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
                 "             instead of {principal}, which cannot read {operand} of {dtype} that is MN-major"
             );
         }
+        Some(Substitute::Loader { operand, given, needed }) => {
+            let _ = writeln!(
+                t,
+                "             instead of TMA, which needs addresses and strides in multiples of {needed} bytes: {operand}'s are multiples of {given}"
+            );
+        }
         Some(Substitute::Misaligned { principal, operand, given, needed }) => {
             let _ = writeln!(
                 t,

@@ -192,6 +192,8 @@ fn resolve_schedule(
     if device.is_host() && unread.is_none() {
         return Ok(None);
     }
+    let narrow = too_narrow(spec, facts);
+    let copied = narrow.filter(|_| device_code::mainloop(&Spec { loader: LoaderId::CP_ASYNC, ..*spec }));
     let substitute = if let Some((operand, dtype)) = unread {
         Substitute::Unreadable { principal, operand, dtype }
     } else if !device_code::mainloop(spec) {
@@ -199,13 +201,16 @@ fn resolve_schedule(
             return Err(PlanError::ScheduleNotWritten { arch, schedule: spec.schedule, a, b });
         }
         Substitute::NotWritten { principal }
-    } else if let Some((operand, given)) = too_narrow(spec, facts) {
+    } else if let Some((operand, given)) = narrow.filter(|_| copied.is_none()) {
         if !auto {
             return Err(PlanError::Misaligned { schedule: spec.schedule, operand, given, needed: TMA_ALIGNMENT });
         }
         Substitute::Misaligned { principal, operand, given, needed: TMA_ALIGNMENT }
     } else if auto && spec.tile_scheduler.is_none() && !device_code::scheduler(spec.scheduler, spec.schedule) {
         Substitute::NotWritten { principal }
+    } else if let Some((operand, given)) = copied {
+        spec.loader = LoaderId::CP_ASYNC;
+        return Ok(Some(Substitute::Loader { operand, given, needed: TMA_ALIGNMENT }));
     } else {
         return Ok(None);
     };

@@ -51,11 +51,11 @@ pub struct KernelPlan {
     pub splits: usize,
     /// What the kernel occupies, in its own terms.
     pub resources: ResourcePlan,
-    /// Why the plan's schedule is not the principal one of the architecture, if it is not.
+    /// Why the plan's schedule, or its loader, is not the principal one of the architecture, if it is not.
     pub substitute: Option<Substitute>,
 }
 
-/// Why an `Auto` schedule was not the architecture's principal one.
+/// Why an `Auto` schedule, or a schedule's loader, was not the principal one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Substitute {
     /// The principal schedule's device side is not written yet.
@@ -71,6 +71,15 @@ pub enum Substitute {
         operand: &'static str,
         /// Its element.
         dtype: Dtype,
+    },
+    /// The principal schedule's own loader is TMA, which cannot address an operand: cp.async loads instead.
+    Loader {
+        /// `A` or `B`.
+        operand: &'static str,
+        /// What divides its address and strides, in bytes, up to 16.
+        given: usize,
+        /// What must.
+        needed: usize,
     },
     /// The principal schedule loads by TMA, which cannot address an operand.
     Misaligned {

@@ -188,7 +188,7 @@ impl ResourcePlan {
             i += 1;
         }
         let accumulators = accumulators(s, tile, warps);
-        let asynchronous = s.loader.is_tma();
+        let asynchronous = matches!(s.instruction, InstructionId::WGMMA | InstructionId::TCGEN05);
         let mailbox = match s.scheduler {
             SchedulerId::SINGLE_TILE | SchedulerId::AUTO => 0,
             _ if matches!(s.instruction, InstructionId::TCGEN05) => 64,
@@ -216,8 +216,10 @@ impl ResourcePlan {
                 if n > Self::MAX_STAGES { Self::MAX_STAGES } else { n }
             }
         };
-        let kind = if asynchronous {
+        let kind = if asynchronous && s.loader.is_tma() {
             PipelineKind::MbarrierTransactions
+        } else if asynchronous {
+            PipelineKind::MbarrierArrivals
         } else if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) {
             PipelineKind::Barrier
         } else {
@@ -306,6 +308,18 @@ impl ResourcePlan {
     /// Warp groups that share a tile's rows, where warp groups multiply.
     pub const fn warp_groups(&self, s: &Spec) -> usize {
         if matches!(s.schedule, ScheduleId::PINGPONG) { 1 } else { self.warps.0 / 4 }
+    }
+
+    /// Threads of the role that loads: all, where no role does nothing else.
+    pub const fn loading_threads(&self) -> usize {
+        let mut i = 0;
+        while i < self.roles.len() {
+            if let Some(Role { kind: RoleKind::Load, warps, .. }) = self.roles.get(i) {
+                return 32 * warps;
+            }
+            i += 1;
+        }
+        self.threads
     }
 
     /// The buffer of a name.

@@ -17,6 +17,8 @@ pub(crate) struct Tile {
     pub warps_m: usize,
     pub warps_n: usize,
     pub threads: usize,
+    /// Threads that copy operands, the last of the block, where threads do.
+    pub copiers: usize,
     /// Rows of a warp group, where warp groups multiply.
     pub warp_group_m: Option<usize>,
     /// Whether every warp group has tiles of its own.
@@ -40,6 +42,7 @@ impl Tile {
             warps_m,
             warps_n,
             threads: plan.resources.threads,
+            copiers: plan.resources.loading_threads(),
             warp_group_m: matches!(plan.spec.instruction, InstructionId::WGMMA).then(|| plan.tile.m / groups),
             pingpong,
             slab_columns,
@@ -106,6 +109,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
          constexpr unsigned tile_m = {m}, tile_n = {n}, tile_k = {k};\n\
          constexpr unsigned warp_m = {}, warp_n = {};\n\
          constexpr unsigned threads = {threads}, stages = {};\n\
+         constexpr unsigned copiers = {}, first_copier = {};\n\
          constexpr unsigned slab_rows = {SLAB_ROWS}, slab_columns = {slab_columns};\n\
          constexpr unsigned slab_offset = {slab}, slab_bytes = {};\n\
          constexpr int d_vector = {vector};\n\
@@ -116,6 +120,8 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
         tile.warp_m(),
         tile.warp_n(),
         plan.resources.stages,
+        tile.copiers,
+        threads - tile.copiers,
         slab_bytes,
         plan.transposed,
         plan.cluster.m * plan.cluster.n,

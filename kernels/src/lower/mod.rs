@@ -14,7 +14,7 @@
 //! | how D is staged for TMA | generated |
 //! | rolled epilogue loop | `visitor.cuh`, `visitor_bulk.cuh` |
 //! | operands on their way; fragments, accumulators, arithmetic | `operands.cuh`; `mma_sync.cuh` or `simt.cuh` |
-//! | mainloop, shell | `roles.cuh`, `sm80_multistage.cuh` or `sm90_warp_specialized.cuh`, `gemm_universal.cuh` |
+//! | mainloop, its loader, shell | `roles.cuh`, `sm80_multistage.cuh` or `sm90_warp_specialized.cuh`, `sm90_tma_loader.cuh` or `sm90_copy_loader.cuh`, `gemm_universal.cuh` |
 //! | entry | generated |
 
 mod call;
@@ -130,7 +130,12 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     let warp_specialized = spec.mainloop.is_none() && matches!(spec.instruction, InstructionId::WGMMA);
     let (mainloop_name, mainloop_text) = match spec.mainloop {
         Some(extension) => (extension.name, extension.cuda),
-        None if warp_specialized => ("Sm90WarpSpecialized", include_str!("../sm90_warp_specialized.cuh")),
+        None if warp_specialized && spec.loader.is_tma() => {
+            ("Sm90WarpSpecialized<Sm90TmaLoader>", include_str!("../sm90_warp_specialized.cuh"))
+        }
+        None if warp_specialized => {
+            ("Sm90WarpSpecialized<Sm90CopyLoader>", include_str!("../sm90_warp_specialized.cuh"))
+        }
         None => ("Sm80Multistage", include_str!("../sm80_multistage.cuh")),
     };
     let math = match spec.instruction {
@@ -179,11 +184,19 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
         None => "Visitor",
     };
     text += include_str!("../roles.cuh");
-    if spec.mainloop.is_none() && !warp_specialized {
+    if spec.mainloop.is_none() && !(warp_specialized && spec.loader.is_tma()) {
         text += include_str!("../operands.cuh");
+    }
+    if spec.mainloop.is_none() && !warp_specialized {
         text += math;
     }
     text += mainloop_text;
+    if warp_specialized {
+        text += match spec.loader.is_tma() {
+            true => include_str!("../sm90_tma_loader.cuh"),
+            false => include_str!("../sm90_copy_loader.cuh"),
+        };
+    }
     text += include_str!("../gemm_universal.cuh");
     let bounds = "__launch_bounds__(cfg::threads, 1)";
     let _ = write!(

@@ -27,6 +27,19 @@ pub(crate) fn operand(text: &mut String, plan: &KernelPlan, tile: &Tile, side: S
     Ok(())
 }
 
+/// Writes how the threads that load copy an operand into a layout of their own: `tile_k`, `offset`, `Copy`.
+pub(super) fn copies(
+    text: &mut String,
+    plan: &KernelPlan,
+    side: Side,
+    shared: &ComposedLayout,
+) -> Result<(), LayoutError> {
+    let description = Description { shared: shared.clone(), ..Description::new(plan, &Tile::of(plan), side)? };
+    let _ = writeln!(text, "    static constexpr unsigned tile_k = {};", description.k);
+    indented(text, 1, &index_function("offset", shared, &["mn", "k"])?.to_string());
+    description.copy(text)
+}
+
 /// An operand's tile, (mn, k), in elements.
 struct Description {
     name: &'static str,
@@ -79,7 +92,7 @@ impl Description {
             whole,
             columns,
             registers: columns || spec.loader == LoaderId::GLOBAL_TO_REGISTER,
-            threads: tile.threads,
+            threads: tile.copiers,
             warps,
             side,
         })

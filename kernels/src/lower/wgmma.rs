@@ -1,10 +1,10 @@
-//! What the warp-specialised mainloop needs: operands as TMA boxes and matrix descriptors, the instruction, the cluster.
+//! What the warp-specialised mainloop needs: operands as TMA boxes, or copies, and matrix descriptors, the instruction, the cluster.
 
 use super::LowerError;
 use super::config::{Tile, int, number, plain};
 use super::instruction;
 use super::maps::BoxShape;
-use super::operand::{Side, table};
+use super::operand::{Side, copies, table};
 use super::shared::in_shared;
 use std::fmt::Write;
 use warpwright_layout::descriptor::SmemDescriptor;
@@ -24,6 +24,7 @@ const DEPTH_BYTES: usize = 32;
 
 /// An operand's tile in shared memory, and the TMA boxes that fill it.
 pub(crate) struct TmaOperand {
+    side: Side,
     name: &'static str,
     dtype: Dtype,
     extents: (usize, usize),
@@ -75,6 +76,7 @@ impl TmaOperand {
             })
             .collect();
         Ok(TmaOperand {
+            side,
             name,
             dtype,
             extents: (mn, k),
@@ -111,33 +113,45 @@ impl TmaOperand {
         Ok(SmemDescriptor::of(&first, self.major, self.swizzle, self.dtype.bits() as u32)?.sm90(0))
     }
 
+    /// Writes which boxes fill it.
+    fn boxes(&self, text: &mut String) {
+        let slice = self.extents.0 / self.slices;
+        let _ = write!(
+            text,
+            "    static constexpr unsigned slices = {}, slice_mn = {slice}, slice_bytes = {};\n    \
+             static constexpr unsigned boxes = {}, box_bytes = {};\n",
+            self.slices,
+            if self.slices > 1 { self.bytes(slice as i64, 0) } else { 0 },
+            self.boxes.len(),
+            self.box_extents.iter().product::<u32>() as usize * self.dtype.bits() / 8,
+        );
+        let of = |f: &dyn Fn(i64, i64) -> i64| self.boxes.iter().map(|&[mn, k]| f(mn, k)).collect::<Vec<_>>();
+        table(text, "unsigned", "box_mn", &["box"], &of(&|mn, _| mn));
+        table(text, "unsigned", "box_k", &["box"], &of(&|_, k| k));
+        table(text, "unsigned", "box_offset", &["box"], &of(&|mn, k| self.bytes(mn, k)));
+    }
+
     /// Writes the struct; one instruction reads `read` rows of it.
-    fn write(&self, text: &mut String, read: usize) -> Result<(), LayoutError> {
+    fn write(&self, text: &mut String, plan: &KernelPlan, read: usize) -> Result<(), LayoutError> {
         let (mn, k) = self.extents;
         let depth = DEPTH_BYTES * 8 / self.dtype.bits();
-        let slice = mn / self.slices;
-        let box_bytes = self.box_extents.iter().product::<u32>() as usize * self.dtype.bits() / 8;
         let _ = write!(
             text,
             "struct {} {{\n    using Element = {};\n    static constexpr bool mn_contiguous = {};\n    \
              static constexpr unsigned stage_bytes = {}, shared = {};\n    \
-             static constexpr unsigned slices = {}, slice_mn = {slice}, slice_bytes = {};\n    \
-             static constexpr unsigned boxes = {}, box_bytes = {box_bytes};\n    \
              static constexpr unsigned long long descriptor = {:#x}ull;\n",
             self.name,
             self.dtype.name(),
             self.major == Major::Mn,
             self.stage_bytes,
             self.offset,
-            self.slices,
-            if self.slices > 1 { self.bytes(slice as i64, 0) } else { 0 },
-            self.boxes.len(),
             self.descriptor(read, depth)?,
         );
-        let of = |f: &dyn Fn(i64, i64) -> i64| self.boxes.iter().map(|&[mn, k]| f(mn, k)).collect::<Vec<_>>();
-        table(text, "unsigned", "box_mn", &["box"], &of(&|mn, _| mn));
-        table(text, "unsigned", "box_k", &["box"], &of(&|_, k| k));
-        table(text, "unsigned", "box_offset", &["box"], &of(&|mn, k| self.bytes(mn, k)));
+        if plan.spec.loader.is_tma() {
+            self.boxes(text);
+        } else {
+            copies(text, plan, self.side, &self.shared)?;
+        }
         let blocks: Vec<_> = (0..k / depth).map(|b| self.bytes(0, (b * depth) as i64)).collect();
         table(text, "unsigned", "block_step", &["k_block"], &blocks);
         let parts: Vec<_> = (0..mn / read).map(|p| self.bytes((p * read) as i64, 0)).collect();
@@ -169,9 +183,9 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
         registers(RoleKind::Mma),
         plan.resources.buffer("barriers").map_or(0, |b| b.offset),
     );
-    TmaOperand::new(plan, Side::First)?.write(text, ROWS)?;
+    TmaOperand::new(plan, Side::First)?.write(text, plan, ROWS)?;
     let columns = if columns > 0 { columns } else { plan.tile.n };
-    TmaOperand::new(plan, Side::Second)?.write(text, columns)?;
+    TmaOperand::new(plan, Side::Second)?.write(text, plan, columns)?;
     cluster(text, plan.cluster)?;
     multiply(text, plan, columns);
     Ok(())
