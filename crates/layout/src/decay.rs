@@ -35,6 +35,28 @@ pub(crate) const fn reach(layout: &Layout) -> Option<i64> {
     Some(reached)
 }
 
+/// The bits from the lowest that any of `offset + layout(c)` has up to the highest, if these are known.
+const fn range(offset: i64, layout: &Layout) -> Option<i64> {
+    let (mut last, mut any, mut i) = (offset, offset, 0);
+    while i < layout.shape.leaves() {
+        let (s, d) = (layout.shape.get(i).value(), layout.stride.get(i).value());
+        if s > 1 {
+            if d < 0 {
+                return None;
+            }
+            (last, any) = (last.saturating_add((s - 1) * d), any | d);
+        }
+        i += 1;
+    }
+    if offset < 0 || last == i64::MAX {
+        return None;
+    }
+    if any == 0 {
+        return Some(0);
+    }
+    Some((((1u64 << (64 - last.leading_zeros())) - 1) as i64) & (-1 << any.trailing_zeros()))
+}
+
 impl Swizzle {
     const fn meets(&self, offset: i64, layout: &Layout) -> Meeting {
         let Some(reached) = reach(layout) else { return Meeting::Carries };
@@ -113,7 +135,13 @@ impl ComposedLayout {
         }
         let whole = Self { swizzle: self.swizzle, offset: at, layout: kept };
         match self.swizzle.meets(at.value(), &kept) {
-            Meeting::Carries => Ok((whole, 0)),
+            // Where nothing is read nothing is changed.
+            Meeting::Carries => match range(at.value(), &kept) {
+                Some(bits) if bits & self.swizzle.source_mask() == 0 => {
+                    Ok((Self::new(Swizzle::IDENTITY, kept), at.value()))
+                }
+                _ => Ok((whole, 0)),
+            },
             Meeting::Linear => {
                 if let Ok(linear) = self.swizzle.linear_at(at)
                     && let Ok(plain) = linear.compose(&kept)

@@ -118,6 +118,10 @@ fn slices_decay_as_in_cute() {
     let columns = [ByMode(&[All, At(1)]), ByMode(&[All, At(1)])];
     assert_eq!(slice(&tile, &columns), "Sw<3,3,3> o _0 o (_8,_64):(_64,_1) +1536");
     assert_eq!(slice(&tile, &[ByMode(&[At(3), All]), ByMode(&[At(1), All])]), "(_2,_2):(_512,_1024) +217");
+    // Sums that carry decay where they stay below what the swizzle reads, and nowhere else.
+    let at = |text: &str| -> ComposedLayout { text.parse().unwrap() };
+    assert_eq!(slice(&at("Sw<3,2,3> o _4 o (_1,_16):(_16,_1)"), &[At(0), All]), "(_16):(_1) +4");
+    assert_eq!(slice(&at("Sw<3,3,4> o _8 o (_8,_16):(_16,_1)"), &[At(7), All]), "Sw<3,3,4> o _120 o (_16):(_1) +0");
     // A dynamic offset makes strides dynamic that depend on it; a layout without a swizzle needs no decay.
     let dynamic = ComposedLayout { offset: Int::Dynamic(64), ..atom };
     assert_eq!(slice(&dynamic, &[At(2), All]), "((_8,_2,_2,_2)):((_1,-8,-16,32)) +216");
