@@ -8,7 +8,7 @@ use crate::{ComposedLayout, Int, Layout, LayoutError, Swizzle, tri};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ComposedInverse {
     /// Without an offset: the inverse layout behind a swizzle that acts on coordinates as the other acts on offsets.
-    Composed(ComposedLayout),
+    Swizzled(ComposedLayout),
     /// With an offset: `layout ∘ offset ∘ swizzle`, each part undone in turn.
     Undone {
         /// Applied last: the inverse of the layout.
@@ -24,7 +24,7 @@ impl ComposedInverse {
     /// The coordinate of `offset`.
     pub const fn eval(&self, offset: i64) -> i64 {
         match self {
-            Self::Composed(c) => c.eval(offset),
+            Self::Swizzled(c) => c.eval(offset),
             Self::Undone { layout, offset: back, swizzle } => {
                 layout.eval(swizzle.apply(offset).wrapping_add(back.value()))
             }
@@ -34,7 +34,7 @@ impl ComposedInverse {
     /// The layout that is applied last, or that is all.
     pub const fn layout(&self) -> &Layout {
         match self {
-            Self::Composed(ComposedLayout { layout, .. }) | Self::Undone { layout, .. } => layout,
+            Self::Swizzled(ComposedLayout { layout, .. }) | Self::Undone { layout, .. } => layout,
         }
     }
 }
@@ -68,7 +68,7 @@ impl ComposedLayout {
         let offset = match self.offset {
             Int::Static(0) => {
                 let swizzle = tri!(self.swizzle.through(&layout));
-                return Ok(ComposedInverse::Composed(Self::new(swizzle, layout)));
+                return Ok(ComposedInverse::Swizzled(Self::new(swizzle, layout)));
             }
             Int::Static(offset) => Int::Static(offset.wrapping_neg()),
             Int::Dynamic(offset) => Int::Dynamic(offset.wrapping_neg()),
@@ -80,7 +80,7 @@ impl ComposedLayout {
 impl fmt::Display for ComposedInverse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Composed(c) => fmt::Display::fmt(c, f),
+            Self::Swizzled(c) => fmt::Display::fmt(c, f),
             Self::Undone { layout, offset, swizzle } => write!(f, "{layout} o {offset} o {swizzle}"),
         }
     }

@@ -230,7 +230,7 @@ impl Json {
     /// What undoes a composed layout: behind an offset, the layout that is applied last stands first.
     pub fn inverse(&mut self, inverse: &ComposedInverse) -> &mut Self {
         match inverse {
-            ComposedInverse::Composed(c) => self.composed(c),
+            ComposedInverse::Swizzled(c) => self.composed(c),
             ComposedInverse::Undone { layout, offset, swizzle } => {
                 self.raw("{\"outer\":").layout(layout).raw(",\"offset\":").int(offset.value());
                 self.raw(",\"swizzle\":").swizzle(swizzle).raw("}")

@@ -215,7 +215,7 @@ fn composed_ops(v: Input<'_>, json: &mut Json) -> Done {
             json.inverse(&undone);
             return Ok(());
         }
-        Some(ComposedInverse::Composed(inverse)) => return written(&c, &inverse, json),
+        Some(ComposedInverse::Swizzled(inverse)) => return written(&c, &inverse, json),
         None => {}
     }
     let result = match v.word("op")? {
