@@ -100,8 +100,9 @@ impl Core {
         workspace: Option<WorkspacePtr>,
     ) -> Result<(), RunError> {
         self.check_stream(stream)?;
-        let call = infer(&self.spec, &self.epilogue, self.device.space(), given)?;
-        let Call { problem, facts, arguments, bound } = &call;
+        let mut bound = self.epilogue.unbound();
+        let call = infer(&self.spec, &self.epilogue, self.device.space(), given, &mut bound)?;
+        let Call { problem, facts, arguments } = &call;
         // An automatic schedule takes another instruction where the principal one cannot read an operand as it lies, but for
         // fp8, whose remedy is to transpose once.
         if !matches!(self.spec.schedule, ScheduleId::AUTO) || self.spec.a.is_fp8() || self.spec.b.is_fp8() {
@@ -135,7 +136,7 @@ impl Core {
             return Ok(unsafe { executable.run(stream, &Invocation { launches: &[], host: &host }) }?);
         }
         can_implement(plan, self.device.info(), problem, arguments)?;
-        launch::launch(stream, prepared, problem, arguments, bound, workspace)
+        launch::launch(stream, prepared, problem, arguments, &bound, workspace)
     }
 
     /// Plans a problem, compiles what is missing, and remembers both.

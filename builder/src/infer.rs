@@ -13,19 +13,19 @@ pub(crate) struct Call<'a> {
     pub(crate) problem: Problem,
     pub(crate) facts: OperandFacts,
     pub(crate) arguments: Arguments<'a>,
-    /// The epilogue's arguments, checked.
-    pub(crate) bound: Bound<'a>,
 }
 
 /// The widest copy that is asked for, in bytes; what empty operands and those that are not there count as.
 const WIDEST: usize = 16;
 
-/// Checks the operands of a call against one another and against the kernel's spec and epilogue.
+/// Checks the operands of a call against one another and against the kernel's spec and epilogue, whose arguments it puts into
+/// `bound`.
 pub(crate) fn infer<'a>(
     spec: &Spec,
     epilogue: &Program,
     space: Space,
     given: &Arguments<'a>,
+    bound: &mut Bound<'a>,
 ) -> Result<Call<'a>, RunError> {
     let Arguments { a, b, d, extra, .. } = *given;
     check_type("A", spec.a, a.dtype())?;
@@ -41,7 +41,7 @@ pub(crate) fn infer<'a>(
     check_batch("A", batch_a, batch)?;
     check_batch("B", batch_b, batch)?;
     let mnk = Mnk { m, n, k };
-    let bound = epilogue.bind(given.epilogue, OutputShape { batch, m, n }, space)?;
+    epilogue.bind_in(bound, given.epilogue, OutputShape { batch, m, n }, space)?;
     let (mut order_c, mut align_c) = (None, WIDEST);
     for (i, leaf) in epilogue.leaves().iter().enumerate() {
         let Some(view) = bound.view(i) else { continue };
@@ -91,7 +91,7 @@ pub(crate) fn infer<'a>(
     };
     let extents = if batch == 1 { Extents::Dense(mnk) } else { Extents::Batched { mnk, batch } };
     let arguments = Arguments { a: broadcast(a, batch), b: broadcast(b, batch), d, epilogue: given.epilogue, extra };
-    Ok(Call { problem: Problem { extents, alignment }, facts, arguments, bound })
+    Ok(Call { problem: Problem { extents, alignment }, facts, arguments })
 }
 
 fn check_type(operand: &str, expected: Dtype, given: Dtype) -> Result<(), RunError> {

@@ -4,7 +4,7 @@ use crate::error::RunError;
 use crate::plans::Prepared;
 use warpwright_arch::DeviceInfo;
 use warpwright_epilogue::Bound;
-use warpwright_kernels::lower::DeviceWorkspace;
+use warpwright_kernels::lower::{DeviceCall, DeviceWorkspace};
 use warpwright_kernels::{Arguments, lower};
 use warpwright_runtime::{Executable, HostContext, HostProgram, Invocation, Stream, WorkspaceError, WorkspacePtr};
 use warpwright_schedulers::WorkspaceRegions;
@@ -21,11 +21,12 @@ pub(crate) fn launch(
     given: Option<WorkspacePtr>,
 ) -> Result<(), RunError> {
     let mut at = DeviceWorkspace::default();
-    let mut call = lower::call(plan, problem, arguments, epilogue, *resident, maps, at)?;
+    let mut call = DeviceCall::default();
+    lower::call(&mut call, plan, problem, arguments, epilogue, *resident, maps, at)?;
     // What is refused is refused before the workspace is touched.
     if workspace.bytes > 0 {
         at = place(stream, executable, workspace, given)?;
-        call = lower::call(plan, problem, arguments, epilogue, *resident, maps, at)?;
+        lower::call(&mut call, plan, problem, arguments, epilogue, *resident, maps, at)?;
     }
     let device = executable.device();
     call.encode_maps(encoded, |map| device.encode_tensor_map(map), |map, at| device.move_tensor_map(map, at))?;

@@ -2,7 +2,6 @@
 
 use crate::auto::OperandFacts;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use warpwright_kernels::lower::{EncodedMaps, TensorMaps};
 use warpwright_runtime::Executable;
@@ -26,6 +25,13 @@ impl Key {
             Extents::Batched { mnk, batch } => Some(Key { mnk, batch: Some(batch), facts: *facts }),
             _ => None,
         }
+    }
+
+    /// The slot that it is looked for in first: extents tell problems apart, and a few multiplications mix them.
+    fn home(&self) -> usize {
+        let mix = |sum: u64, x: usize| (sum ^ x as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        let sum = [self.mnk.m, self.mnk.n, self.mnk.k, self.batch.unwrap_or(0)].into_iter().fold(0, mix);
+        sum as usize % SLOTS
     }
 }
 
@@ -73,9 +79,7 @@ impl Plans {
     }
 
     fn slots(&self, key: &Key) -> impl Iterator<Item = &OnceLock<Box<Entry>>> {
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let home = hasher.finish() as usize % SLOTS;
+        let home = key.home();
         (home..home + PROBES).map(|i| &self.problems[i % SLOTS])
     }
 

@@ -180,26 +180,47 @@ impl Program {
     /// # Errors
     /// The first argument that does not fit.
     pub fn bind<'a>(&self, args: &Args<'a>, output: OutputShape, space: Space) -> Result<Bound<'a>, BindError> {
+        let mut bound = self.unbound();
+        self.bind_in(&mut bound, args, output, space)?;
+        Ok(bound)
+    }
+
+    /// Arguments that are none yet, for [`bind_in`](Self::bind_in).
+    pub fn unbound<'a>(&self) -> Bound<'a> {
+        Bound {
+            slots: [Slot::Dropped; MAX_ARGUMENTS],
+            compute: self.compute(),
+            block: *self.block(),
+            accumulator: self.reads_accumulator(),
+            source: self.reads_source(),
+            previous: self.reads_previous(),
+        }
+    }
+
+    /// As [`bind`](Self::bind), in place: what is [`unbound`](Self::unbound) of this program is three kilobytes, which a call that
+    /// takes a microsecond would rather not move.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_in<'a>(
+        &self,
+        bound: &mut Bound<'a>,
+        args: &Args<'a>,
+        output: OutputShape,
+        space: Space,
+    ) -> Result<(), BindError> {
         if args.len() != self.leaves().len() {
             return Err(BindError::Count { expected: self.leaves().len(), given: args.len() });
         }
         let compute = self.compute();
-        let mut slots = [Slot::Dropped; MAX_ARGUMENTS];
         for (i, leaf) in self.leaves().iter().enumerate() {
             let zero = |s: usize| matches!(args.get(s), Some(Arg::Number(x)) if narrowed(x, compute) == 0.0);
             if leaf.guard.is_some_and(zero) {
                 continue;
             }
-            slots[i] = Check { argument: i, kind: leaf.kind, output, space, compute }.slot(args.get(i))?;
+            bound.slots[i] = Check { argument: i, kind: leaf.kind, output, space, compute }.slot(args.get(i))?;
         }
-        Ok(Bound {
-            slots,
-            compute,
-            block: *self.block(),
-            accumulator: self.reads_accumulator(),
-            source: self.reads_source(),
-            previous: self.reads_previous(),
-        })
+        Ok(())
     }
 }
 
@@ -248,10 +269,21 @@ impl<'a> Bound<'a> {
     /// The kernel's parameters, as [`ParamBlock`] lays them out. Dropped matrices get null pointers.
     pub fn pack(&self) -> ParamBytes {
         let mut packed = ParamBytes { bytes: [0; ParamBlock::MAX_BYTES], len: self.block.size() };
+        self.pack_in(&mut packed.bytes);
+        packed
+    }
+
+    /// Bytes that [`pack`](Self::pack) makes.
+    pub fn packed_bytes(&self) -> usize {
+        self.block.size()
+    }
+
+    /// As [`pack`](Self::pack), to bytes that are zero and as many as are needed, or more.
+    pub fn pack_in(&self, packed: &mut [u8]) {
         for (field, slot) in self.block.fields().iter().zip(&self.slots) {
             let mut at = field.offset;
             let mut word = |x: [u8; 8]| {
-                packed.bytes[at..at + 8].copy_from_slice(&x);
+                packed[at..at + 8].copy_from_slice(&x);
                 at += 8;
             };
             match *slot {
@@ -284,7 +316,6 @@ impl<'a> Bound<'a> {
                 Slot::Dropped => {}
             }
         }
-        packed
     }
 }
 

@@ -46,6 +46,12 @@ pub struct DeviceCall {
     maps: [Option<CallMap>; MAPS],
 }
 
+impl Default for DeviceCall {
+    fn default() -> DeviceCall {
+        DeviceCall { grid: 0, params: Packed::EMPTY, maps: [None; MAPS] }
+    }
+}
+
 /// The most tensor maps of a kernel: of A, B, D and C.
 const MAPS: usize = 4;
 
@@ -116,7 +122,8 @@ fn scheduler(plan: &KernelPlan) -> &'static dyn TileScheduler {
     of_spec(&plan.spec).unwrap_or(&SingleTile)
 }
 
-/// The launch of a problem on a device that keeps `resident` blocks of the kernel at once.
+/// Makes `to` the launch of a problem on a device that keeps `resident` blocks of the kernel at once. In place, since it is two
+/// kilobytes.
 ///
 /// `epilogue` are the checked arguments of the plan's epilogue, `maps` are the plan's, `at` is memory of the sizes that [`workspace`] says. Operands were checked
 /// by [`can_implement`](crate::can_implement), and the problem is not empty.
@@ -124,6 +131,7 @@ fn scheduler(plan: &KernelPlan) -> &'static dyn TileScheduler {
 /// # Errors
 /// [`CallError`].
 pub fn call(
+    to: &mut DeviceCall,
     plan: &KernelPlan,
     problem: &Problem,
     arguments: &Arguments<'_>,
@@ -131,7 +139,7 @@ pub fn call(
     resident: usize,
     maps: &TensorMaps,
     at: DeviceWorkspace,
-) -> Result<DeviceCall, CallError> {
+) -> Result<(), CallError> {
     let user = problem.bound();
     let tile = plan.tile;
     let longest = tile.m.max(tile.n).max(tile.k) * plan.resources.stages.max(1);
@@ -193,8 +201,11 @@ pub fn call(
         ],
         workspace: [at.flags.address, at.partials.address],
     };
-    let params = Packed::new(Form::of(plan, maps), &values, &epilogue.pack());
-    Ok(DeviceCall { grid: grid as u32, params, maps: [map_a, map_b, map_d, map_c] })
+    to.grid = grid as u32;
+    to.params = Packed::EMPTY;
+    to.params.fill(Form::of(plan, maps), &values, epilogue);
+    to.maps = [map_a, map_b, map_d, map_c];
+    Ok(())
 }
 
 /// An operand by its strides along M or N, and along K.

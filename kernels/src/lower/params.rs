@@ -2,7 +2,7 @@
 
 use super::TensorMaps;
 use std::fmt::Write;
-use warpwright_epilogue::ParamBlock;
+use warpwright_epilogue::{Bound, ParamBlock};
 use warpwright_spec::KernelPlan;
 
 /// A member of a parameter struct: its C++ type, name and bytes.
@@ -196,12 +196,15 @@ pub(crate) struct Values {
 }
 
 impl Packed {
-    /// Packs in the order of the structs, whose members leave no gaps.
-    pub(crate) fn new(form: Form, values: &Values, epilogue: &[u8]) -> Packed {
-        let mut packed = Packed { bytes: [0; MAX_BYTES], len: form.size(epilogue.len()) };
+    /// Of nothing yet.
+    pub(crate) const EMPTY: Packed = Packed { bytes: [0; MAX_BYTES], len: 0 };
+
+    /// Packs in the order of the structs, whose members leave no gaps. What is packed into is empty.
+    pub(crate) fn fill(&mut self, form: Form, values: &Values, epilogue: &Bound<'_>) {
+        self.len = form.size(epilogue.packed_bytes());
         let mut at = MAP_BYTES * form.maps();
         let mut put = |x: &[u8]| {
-            packed.bytes[at..at + x.len()].copy_from_slice(x);
+            self.bytes[at..at + x.len()].copy_from_slice(x);
             at += x.len();
         };
         let operands = if form.operands == OperandKind::Strided { &values.operands[..] } else { &[] };
@@ -216,12 +219,9 @@ impl Packed {
         put(&[0; 4]);
         values.scheduler.iter().for_each(|s| put(&s.to_le_bytes()));
         values.workspace.iter().for_each(|s| put(&s.to_le_bytes()));
-        put(epilogue);
-        packed
+        epilogue.pack_in(&mut self.bytes[form.epilogue()..]);
     }
-}
 
-impl Packed {
     /// Writes an encoded map, the `i`-th of the block.
     pub(crate) fn set_map(&mut self, i: usize, map: [u8; MAP_BYTES]) {
         self.bytes[MAP_BYTES * i..MAP_BYTES * (i + 1)].copy_from_slice(&map);
@@ -238,6 +238,10 @@ impl core::ops::Deref for Packed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpwright_epilogue::{Arg, OutputShape, Program};
+    use warpwright_numeric::Dtype;
+    use warpwright_runtime::Space;
+    use warpwright_spec::{Node, ScalarKind};
 
     #[test]
     fn nested_sizes_are_those_of_their_structs() {
@@ -258,17 +262,24 @@ mod tests {
             workspace: [22, 23],
         };
         let form = Form { operands: OperandKind::Strided, output: false, source: false };
-        let packed = Packed::new(form, &values, &[24; 24]);
+        let node = Node::LoadScalar(ScalarKind::Host);
+        let program = Program::of(&node, Dtype::F32, Dtype::F32).unwrap();
+        let args = [Arg::Number(1.5)].into_iter().collect();
+        let bound = program.bind(&args, OutputShape { batch: 1, m: 1, n: 1 }, Space::Host).unwrap();
+        let mut packed = Packed::EMPTY;
+        packed.fill(form, &values, &bound);
         assert_eq!(packed.len(), form.size(24));
         let words: Vec<u64> = packed[..80].chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(words, (1..=10).collect::<Vec<_>>());
         let end = form.epilogue();
         let halves: Vec<u32> = packed[80..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(halves, [11, 12, 13, 0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23, 0]);
-        assert_eq!(packed[end..], [24; 24]);
+        assert_eq!(packed[end..], *bound.pack());
+        assert_eq!(packed[end + 16..end + 20], 1.5f32.to_le_bytes());
         for (output, source) in [(false, false), (true, false), (true, true)] {
             let form = Form { operands: OperandKind::TensorMaps, output, source };
-            let maps = Packed::new(form, &values, &[24; 24]);
+            let mut maps = Packed::EMPTY;
+            maps.fill(form, &values, &bound);
             let begin = 256 + 128 * (usize::from(output) + usize::from(source));
             assert_eq!(maps[begin..form.epilogue() + 24], packed[48..]);
             assert_eq!(maps.len() % MAP_ALIGNMENT, 0);

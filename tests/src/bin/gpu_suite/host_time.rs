@@ -7,8 +7,8 @@ use std::time::Instant;
 use warpwright::arch::Target;
 use warpwright::prelude::*;
 use warpwright::runtime::{cache::Cache, nvrtc};
-use warpwright::spec::KernelPlan;
-use warpwright::{CallArgs, DeviceInfo, ScheduleId};
+use warpwright::spec::{KernelPlan, Problem};
+use warpwright::{DeviceInfo, ScheduleId};
 use warpwright_tests::stand_in::stand_in;
 
 use crate::Part;
@@ -50,11 +50,11 @@ fn ok(call: &str, code: c_int) -> Result<()> {
     if code == 0 { Ok(()) } else { Err(format!("{call} answers {code}").into()) }
 }
 
-/// A plan with operands to run it on.
+/// A prepared kernel with operands to run it on: which of them a call takes is its number's to say.
 struct Calls {
-    gemm: AnyGemm,
+    run: Box<dyn FnMut(usize) -> Result<()>>,
     stream: Stream,
-    sets: Vec<(Tensor<bf16>, Tensor<bf16>, Tensor<bf16>)>,
+    plan: KernelPlan,
 }
 
 const EXTENTS: (usize, usize, usize) = (256, 256, 64);
@@ -64,26 +64,27 @@ impl Calls {
         let stream = device.new_stream()?;
         let (m, n, k) = EXTENTS;
         let operand = |rows, columns| Tensor::<bf16>::zeros_on(&stream, Strided::dense(rows, columns, Order::RowMajor));
-        let sets = (0..4).map(|_| Ok((operand(m, k)?, operand(n, k)?, operand(m, n)?))).collect::<Result<_>>()?;
-        let auto = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
-        let gemm = AnyGemm::new(&GemmDesc { schedule: ScheduleId::COOPERATIVE, ..auto }, device)?;
-        let mut calls = Calls { gemm, stream, sets };
-        calls.run(0)?;
-        calls.stream.synchronize()?;
-        Ok(calls)
-    }
-
-    fn run(&mut self, i: usize) -> Result<()> {
-        let (a, b, d) = &mut self.sets[i % 4];
-        let b = b.view().transposed();
-        Ok(self.gemm.run_raw(&self.stream, a.view().raw(), b.raw(), d.view_mut()?.into_raw(), CallArgs::default())?)
+        let sets = (0..4).map(|_| Ok((operand(m, k)?, operand(n, k)?, operand(m, n)?)));
+        let mut sets = sets.collect::<Result<Vec<_>>>()?;
+        let mut gemm = GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().build(device)?;
+        let desc =
+            GemmDesc { schedule: ScheduleId::COOPERATIVE, ..GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32) };
+        let plan = AnyGemm::new(&desc, device)?.plan(&Problem::dense(m, n, k))?;
+        let on = stream.clone();
+        let mut run = move |i: usize| {
+            let (a, b, d) = &mut sets[i % 4];
+            Ok(gemm.run(&on, a, &b.view().transposed(), d)?)
+        };
+        run(0)?;
+        stream.synchronize()?;
+        Ok(Calls { run: Box::new(run), stream, plan })
     }
 
     /// A burst's mean in us.
     fn burst(&mut self) -> Result<f64> {
         let started = Instant::now();
         for i in 0..BURST {
-            self.run(i)?;
+            (self.run)(i)?;
         }
         let mean = started.elapsed().as_secs_f64() * 1e6 / BURST as f64;
         self.stream.synchronize()?;
@@ -105,7 +106,7 @@ pub fn without_driver(rounds: usize) -> Result<f64> {
 
 fn times(device: &Device, rounds: usize) -> Result<String> {
     let mut calls = Calls::new(device)?;
-    let (plan, _) = calls.gemm.compiled().into_iter().next().ok_or("nothing was compiled")?;
+    let plan = calls.plan;
     let blocks = EXTENTS.0.div_ceil(plan.tile.m) * EXTENTS.1.div_ceil(plan.tile.n);
     let empty = Empty::new(&plan, blocks)?;
     empty.launch()?;

@@ -27,6 +27,7 @@ mod roles;
 mod splits;
 mod table;
 mod threads;
+mod timeline;
 mod walks;
 
 use std::path::PathBuf;
@@ -90,7 +91,7 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 12] = [
+    let parts: [(&str, Run<'_>); 13] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
@@ -99,6 +100,7 @@ fn main() -> ExitCode {
         ("refusals", Box::new(|_| refusals::run(&device))),
         ("graph replay", Box::new(|_| graph::run(&device))),
         ("warp-specialised", Box::new(|_| roles::run(&device, options.small))),
+        ("ping-pong", Box::new(|_| timeline::run(&device))),
         ("split kernels", Box::new(|_| splits::run(&device, options.small))),
         ("threads", Box::new(|_| threads::run(&device, options.small))),
         ("host time", Box::new(|_| host_time::run(&device, options.small))),
