@@ -424,17 +424,21 @@ struct Seen {
     layout: Strided,
     alignment: usize,
     space: Space,
+    /// Bytes from its first to its last element; `None` where they cannot be counted. Asked for several times in every call.
+    spanned: Option<usize>,
 }
 
 impl From<RawView<'_>> for Seen {
     fn from(v: RawView<'_>) -> Seen {
+        let spanned = spanned(&v.layout(), v.dtype());
         Seen {
             address: v.address(),
             bytes: v.bytes(),
             dtype: v.dtype(),
             layout: v.layout(),
-            alignment: alignment(&v.layout(), v.dtype(), || v.alignment()),
+            alignment: spanned.map_or(0, |_| v.alignment()),
             space: v.space(),
+            spanned,
         }
     }
 }
@@ -442,19 +446,24 @@ impl From<RawView<'_>> for Seen {
 impl Seen {
     fn written(arguments: &Arguments<'_>) -> Seen {
         let v = &arguments.d;
+        let spanned = spanned(&v.layout(), v.dtype());
         Seen {
             address: v.address(),
             bytes: v.bytes(),
             dtype: v.dtype(),
             layout: v.layout(),
-            alignment: alignment(&v.layout(), v.dtype(), || v.alignment()),
+            alignment: spanned.map_or(0, |_| v.alignment()),
             space: v.space(),
+            spanned,
         }
     }
 
     fn span(&self, operand: &'static str) -> Result<usize, CanImplementError> {
-        let elements = self.layout.span(self.dtype).map_err(|source| CanImplementError::Layout { operand, source })?;
-        Ok(self.dtype.packed_bytes(elements))
+        let refused = |source| CanImplementError::Layout { operand, source };
+        match self.spanned {
+            Some(bytes) => Ok(bytes),
+            None => self.layout.span(self.dtype).map(|n| self.dtype.packed_bytes(n)).map_err(refused),
+        }
     }
 
     fn check_memory(&self, operand: &'static str) -> Result<(), CanImplementError> {
@@ -487,15 +496,18 @@ impl Seen {
     }
 }
 
-/// A view's alignment, where its strides can be counted in bytes at all.
-fn alignment(layout: &Strided, dtype: Dtype, of: impl FnOnce() -> usize) -> usize {
-    layout.span(dtype).map_or(0, |_| of())
+fn spanned(layout: &Strided, dtype: Dtype) -> Option<usize> {
+    layout.span(dtype).ok().map(|n| dtype.packed_bytes(n))
 }
 
 /// Whether every element has a place of its own: [`Strided::is_injective`] without its list, since this runs in every call.
 fn injective(layout: &Strided) -> bool {
-    let mut modes = [0, 1, 2].map(|i| (layout.strides[i], layout.extents[i]));
-    modes.sort_unstable();
+    let [batch, rows, columns] = [0, 1, 2].map(|i| (layout.strides[i], layout.extents[i]));
+    // The usual order, from the longest stride on, needs no sorting.
+    let mut modes = [columns, rows, batch];
+    if !modes.is_sorted() {
+        modes.sort_unstable();
+    }
     let mut reach = 0i128;
     layout.is_empty()
         || modes.into_iter().filter(|&(_, extent)| extent > 1).all(|(stride, extent)| {

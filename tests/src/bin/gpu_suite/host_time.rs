@@ -131,7 +131,9 @@ fn times(device: &Device, rounds: usize) -> Result<String> {
 
 /// A kernel that does nothing, launched through the driver alone.
 struct Empty {
-    library: libloading::Library,
+    launch: Launch,
+    synchronize: Synchronize,
+    _library: libloading::Library,
     function: *mut c_void,
     stream: *mut c_void,
     grid: usize,
@@ -156,7 +158,7 @@ impl Empty {
         let name = CString::new("empty")?;
         // SAFETY: these are the driver's functions with their types; the runtime's context is this thread's since the call
         // before, the image is a whole cubin, and every handle is written to.
-        unsafe {
+        let (launch, synchronize) = unsafe {
             ok(
                 "cuModuleLoadData",
                 library.get::<LoadData>(b"cuModuleLoadData\0")?(&mut module, cubin.as_ptr().cast()),
@@ -166,9 +168,12 @@ impl Empty {
             let set = library.get::<SetAttribute>(b"cuFuncSetAttribute\0")?;
             ok("cuFuncSetAttribute", set(function, MAX_DYNAMIC_SHARED, template.shared_bytes as c_int))?;
             ok("cuStreamCreate", library.get::<CreateStream>(b"cuStreamCreate\0")?(&mut stream, NON_BLOCKING))?;
-        }
+            (*library.get::<Launch>(b"cuLaunchKernelEx\0")?, *library.get::<Synchronize>(b"cuStreamSynchronize\0")?)
+        };
         Ok(Empty {
-            library,
+            launch,
+            synchronize,
+            _library: library,
             function,
             stream,
             grid,
@@ -190,19 +195,12 @@ impl Empty {
         };
         let mut parameters = [self.parameters.as_ptr().cast_mut().cast::<c_void>()];
         // SAFETY: function and stream are valid, and the one parameter has the kernel's size.
-        let code = unsafe {
-            self.library.get::<Launch>(b"cuLaunchKernelEx\0")?(
-                &config,
-                self.function,
-                parameters.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        };
+        let code = unsafe { (self.launch)(&config, self.function, parameters.as_mut_ptr(), std::ptr::null_mut()) };
         ok("cuLaunchKernelEx", code)
     }
 
     fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is valid.
-        ok("cuStreamSynchronize", unsafe { self.library.get::<Synchronize>(b"cuStreamSynchronize\0")?(self.stream) })
+        ok("cuStreamSynchronize", unsafe { (self.synchronize)(self.stream) })
     }
 }
