@@ -96,6 +96,11 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
+/// Where release binaries are built: cargo's own variable, or the workspace's folder.
+fn built() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from).join("release")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,9 +116,4 @@ mod tests {
         drop(stdin);
         assert!(checking.wait().expect("bash ends").success());
     }
-}
-
-/// Where release binaries are built: cargo's own variable, or the workspace's folder.
-fn built() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from).join("release")
 }
