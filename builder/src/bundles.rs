@@ -9,8 +9,10 @@ pub struct Operands<B = Auto, D = Auto, LA = Auto, LB = Auto, LD = Auto, S = NoS
     PhantomData<(B, D, LA, LB, LD, S)>,
 );
 
-/// How it is multiplied: tile, cluster, schedule, stages, scheduler, accumulation.
-pub struct Plan<T = Auto, C = Auto, S = Auto, N = Auto, W = Auto, Q = Auto>(PhantomData<(T, C, S, N, W, Q)>);
+/// How it is multiplied: tile, cluster, schedule, stages, scheduler, accumulation, where A is read.
+pub struct Plan<T = Auto, C = Auto, S = Auto, N = Auto, W = Auto, Q = Auto, F = Auto>(
+    PhantomData<(T, C, S, N, W, Q, F)>,
+);
 
 /// What an [`Operands`] bundle stands for beside an A of this element.
 pub trait OperandsOf<A: Element>: 'static {
@@ -59,8 +61,10 @@ pub trait PlanOf: 'static {
     type Scheduler: TileScheduler;
     /// How sums are kept.
     type Accumulation: Accumulation;
+    /// Where the instruction reads its first operand.
+    type FirstFrom: OperandSource;
 }
-impl<T, C, S, N, W, Q> PlanOf for Plan<T, C, S, N, W, Q>
+impl<T, C, S, N, W, Q, F> PlanOf for Plan<T, C, S, N, W, Q, F>
 where
     T: ShapeChoice,
     C: ShapeChoice,
@@ -68,6 +72,7 @@ where
     N: StagesChoice,
     W: TileScheduler,
     Q: Accumulation,
+    F: OperandSource,
 {
     type Tile = T;
     type Cluster = C;
@@ -75,4 +80,5 @@ where
     type Stages = N;
     type Scheduler = W;
     type Accumulation = Q;
+    type FirstFrom = F;
 }

@@ -31,6 +31,7 @@ pub type Universal<Ar, A, Acc, Io, P, N> = GemmUniversal<
             <Io as OperandsOf<A>>::Scales,
             InstructionOf<Ar, A, Acc, Io, P>,
             <P as PlanOf>::Accumulation,
+            <P as PlanOf>::FirstFrom,
         ),
         (<P as PlanOf>::Tile, <P as PlanOf>::Cluster, <P as PlanOf>::Stages, <P as PlanOf>::Schedule),
     >,

@@ -4,8 +4,8 @@ use core::marker::PhantomData;
 use warpwright_arch::Arch;
 use warpwright_numeric::Element;
 use warpwright_spec::{
-    Accumulation, AccumulationId, Auto, Extension, Instruction, LayoutChoice, Loader, NoScales, ScaledBy, Scales,
-    Schedule, ShapeChoice, StagesChoice, Transform,
+    Accumulation, AccumulationId, Auto, Extension, Instruction, LayoutChoice, Loader, NoScales, OperandSource,
+    ReadFrom, ScaledBy, Scales, Schedule, ShapeChoice, StagesChoice, Transform,
 };
 
 /// Produces a tile's accumulators: how operands arrive, what is done to them on the way, what multiplies them.
@@ -49,21 +49,23 @@ pub trait CollectiveMainloop: 'static {
     type Schedule: Schedule;
     /// How sums are kept by an instruction that keeps fewer bits than the accumulator.
     const ACCUMULATION: AccumulationId = AccumulationId::PROMOTED;
+    /// Where the instruction reads its first operand, if it has the choice.
+    const FIRST_FROM: ReadFrom = ReadFrom::Shared;
     /// A mainloop from another crate; `None` for the product of parts.
     const EXTENSION: Option<Extension> = None;
 }
 
 /// The one mainloop type: a product of small axes, in four bundles. A feature is a value of one axis, never a new struct.
 ///
-/// `Operands` is `(A, B, Acc, LayoutA, LayoutB)`, `Path` is `(Loader, Transform, Scales, Instruction, Accumulation)`, and `Plan`
-/// is `(Tile, Cluster, Stages, Schedule)`.
+/// `Operands` is `(A, B, Acc, LayoutA, LayoutB)`, `Path` is `(Loader, Transform, Scales, Instruction, Accumulation,
+/// OperandSource)`, and `Plan` is `(Tile, Cluster, Stages, Schedule)`.
 pub struct Mainloop<Ar, Operands, Path, Plan = (Auto, Auto, Auto, Auto)>(PhantomData<(Ar, Operands, Path, Plan)>);
 
 /// A path without transform and scales, which most kernels have.
-pub type Direct<L, I, Q = Auto> = (L, warpwright_spec::Identity, NoScales, I, Q);
+pub type Direct<L, I, Q = Auto, F = Auto> = (L, warpwright_spec::Identity, NoScales, I, Q, F);
 
-impl<Ar, A, B, Acc, LA, LB, L, T, S, I, Q, TileShape, C, N, Sched> CollectiveMainloop
-    for Mainloop<Ar, (A, B, Acc, LA, LB), (L, T, S, I, Q), (TileShape, C, N, Sched)>
+impl<Ar, A, B, Acc, LA, LB, L, T, S, I, Q, F, TileShape, C, N, Sched> CollectiveMainloop
+    for Mainloop<Ar, (A, B, Acc, LA, LB), (L, T, S, I, Q, F), (TileShape, C, N, Sched)>
 where
     Ar: Arch,
     A: Element,
@@ -76,6 +78,7 @@ where
     S: Scales,
     I: Instruction,
     Q: Accumulation,
+    F: OperandSource,
     TileShape: ShapeChoice,
     C: ShapeChoice,
     N: StagesChoice,
@@ -96,4 +99,5 @@ where
     type Stages = N;
     type Schedule = Sched;
     const ACCUMULATION: AccumulationId = Q::ID;
+    const FIRST_FROM: ReadFrom = F::FROM;
 }

@@ -24,13 +24,14 @@ __device__ __forceinline__ void mbarrier_arrive_copies(unsigned barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-// The barrier at the same place in another block of the cluster.
-__device__ __forceinline__ void mbarrier_arrive_remote(unsigned barrier, unsigned rank) {
+// The barrier at the same place in another block of the cluster, if `arrives`.
+__device__ __forceinline__ void mbarrier_arrive_remote(unsigned barrier, unsigned rank, bool arrives) {
     asm volatile(
-        "{\n\t.reg .b32 remote;\n\t"
-        "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
-        "mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
-        "r"(rank)
+        "{\n\t.reg .b32 remote;\n\t.reg .pred arrives;\n\t"
+        "setp.ne.u32 arrives, %2, 0;\n\t"
+        "@arrives mapa.shared::cluster.u32 remote, %0, %1;\n\t"
+        "@arrives mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
+        "r"(rank), "r"(static_cast<unsigned>(arrives))
         : "memory");
 }
 

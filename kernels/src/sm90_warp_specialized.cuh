@@ -19,6 +19,8 @@
 //           begin(work, first_k)        from there on
 //           fill(stage, full)           requests the next K tile into a stage
 //           landed()                    a consumer, behind full's wait
+//   Fragments  in_registers             whether the instructions read A from registers
+//              load(part, block, stage, held)  loads a K block of 64 rows
 
 // A place in the ring, and the parity of the phase that fills it.
 struct Sm90Stage {
@@ -104,8 +106,13 @@ struct Sm90Cluster {
     }
 };
 
+// The instructions read A from shared memory.
+struct Sm90NoFragments {
+    static constexpr bool in_registers = false;
+};
+
 // Consumers come first, so that warp w of them stages its accumulators in slab w; the producer is the last warp group.
-template <class Loader>
+template <class Loader, class Fragments>
 struct Sm90WarpSpecialized {
     using Accumulators = Sm90Accumulators;
     static constexpr bool has_producer = true, alternates = cfg::pingpong;
@@ -196,6 +203,8 @@ struct Sm90WarpSpecialized {
                 for (unsigned j = 0; j < Accumulators::fragments_n * 4; ++j) accumulators.value[part][j / 4][j % 4] = 0;
 #pragma unroll 1
             for (unsigned tile = 0; tile < k_tiles(work); ++tile) promote(accumulators, sums);
+        } else if constexpr (Fragments::in_registers) {
+            from_registers(work, accumulators);
         } else {
             in_place(work, accumulators);
         }
@@ -275,6 +284,52 @@ struct Sm90WarpSpecialized {
         ptx::wgmma_commit();
     }
 
+    // As in_place, a K block of A after the other in registers: one is loaded while the one before is multiplied.
+    template <class Sums>
+    __device__ __forceinline__ void from_registers(const Work& work, Sums& accumulators) {
+        const Fragments fragments(shared);
+        unsigned held[2][Accumulators::parts][4];
+        Sm90Stage done = stage;
+        multiply_held<false>(accumulators, fragments, held, done);
+#pragma unroll 1
+        for (unsigned tile = 1; tile < k_tiles(work); ++tile) multiply_held<true>(accumulators, fragments, held, done);
+        ptx::wgmma_wait<0>();
+        release(done);
+    }
+
+    // One stage; `done` is the one before, whose last instructions are in flight, and then this one.
+    template <bool accumulate, class Sums>
+    __device__ __forceinline__ void multiply_held(Sums& accumulators, const Fragments& fragments,
+                                                  unsigned (&held)[2][Accumulators::parts][4], Sm90Stage& done) {
+        ptx::mbarrier_wait(full(stage.index), stage.parity);
+        Loader::landed();
+        const unsigned b = start<OperandB>(shared + OperandB::shared + stage.index * OperandB::stage_bytes);
+        // Of an odd number of blocks, the last of a stage and the first of the next have the same registers.
+        if constexpr (accumulate && k_blocks % 2 != 0) ptx::wgmma_wait<0>();
+#pragma unroll
+        for (unsigned block = 0; block < k_blocks; ++block) {
+#pragma unroll
+            for (unsigned part = 0; part < Accumulators::parts; ++part) {
+                fragments.load(part, block, stage.index * OperandA::stage_bytes, held[block % 2][part]);
+            }
+            ptx::wgmma_fence();
+#pragma unroll
+            for (unsigned part = 0; part < Accumulators::parts; ++part) {
+                const unsigned long long y = matrix<OperandB>(b, OperandB::block_step(block));
+                if (accumulate || block > 0) {
+                    Wgmma::multiply<true>(accumulators.value[part], held[block % 2][part], y);
+                } else {
+                    Wgmma::multiply<false>(accumulators.value[part], held[block % 2][part], y);
+                }
+            }
+            ptx::wgmma_commit();
+            ptx::wgmma_wait<1>();
+            if (accumulate && block == 0) release(done);
+        }
+        done = stage;
+        stage.advance();
+    }
+
     // Waits for the stage, multiplies it and gives it back. Sums of one instruction's rows and columns are made at a time, so that
     // few registers hold them; meanwhile other warp groups multiply.
     template <class Sums>
@@ -335,7 +390,8 @@ struct Sm90WarpSpecialized {
         if constexpr (!Loader::multicast) {
             if (lane == 0) ptx::mbarrier_arrive(empty(s.index));
         } else {
-            if (lane < readers) ptx::mbarrier_arrive_remote(empty(s.index), place.producer(lane));
+            // No branch: it would part the instructions around it, and the assembler then runs them one by one.
+            ptx::mbarrier_arrive_remote(empty(s.index), place.producer(lane), lane < readers);
         }
     }
 };

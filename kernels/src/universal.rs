@@ -71,6 +71,7 @@ where
         transform: <M::Transform as Transform>::ID,
         scales: <M::Scales as Scales>::SPEC,
         accumulation: M::ACCUMULATION,
+        first_from: M::FIRST_FROM,
         tile: <M::Tile as ShapeChoice>::VALUE,
         cluster: <M::Cluster as ShapeChoice>::VALUE,
         stages: <M::Stages as StagesChoice>::VALUE,

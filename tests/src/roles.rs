@@ -1,6 +1,7 @@
 //! Problems for the warp-specialised mainloop: majors, tiles, clusters, schedules, depths and tails, for whichever device has it.
 
 use warpwright::prelude::*;
+use warpwright::spec::ReadFrom;
 use warpwright::{AccumulationId, CallArgs, ScheduleId, SchedulerId};
 
 use crate::random::{draw, normal};
@@ -50,11 +51,11 @@ pub const CASES: &[RolesCase] = &[
     RolesCase { schedule: COOPERATIVE, tile: (128, 160, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (264, 176, 136) },
     RolesCase { schedule: PINGPONG, tile: (128, 128, 64), cluster: (1, 1), stages: Some(3), orders: (R, C, R), extents: (264, 136, 200) },
     RolesCase { schedule: COOPERATIVE, tile: (128, 112, 64), cluster: (1, 1), stages: Some(3), orders: (R, R, R), extents: (130, 240, 72) },
-    RolesCase { schedule: COOPERATIVE, tile: (192, 176, 64), cluster: (1, 1), stages: Some(2), orders: (C, C, R), extents: (200, 184, 136) },
+    RolesCase { schedule: COOPERATIVE, tile: (192, 144, 64), cluster: (1, 1), stages: Some(2), orders: (C, C, R), extents: (200, 152, 136) },
     RolesCase { schedule: PINGPONG, tile: (64, 208, 64), cluster: (2, 1), stages: Some(2), orders: (R, C, R), extents: (136, 216, 264) },
 ];
 
-/// What is multiplied, and how sums are kept.
+/// What is multiplied, how sums are kept, and where A is read.
 #[derive(Clone, Copy, Debug)]
 pub struct RolesTypes {
     /// Element of A.
@@ -63,17 +64,24 @@ pub struct RolesTypes {
     pub b: Dtype,
     /// How sums are kept.
     pub accumulation: AccumulationId,
+    /// Where the instruction reads its first operand.
+    pub first_from: ReadFrom,
 }
 
 impl RolesTypes {
     /// One element, sums as usual.
     pub const fn of(element: Dtype) -> RolesTypes {
-        RolesTypes { a: element, b: element, accumulation: AccumulationId::PROMOTED }
+        fp8(element, element, AccumulationId::PROMOTED)
+    }
+
+    /// The same with A in registers.
+    pub const fn from_registers(self) -> RolesTypes {
+        RolesTypes { first_from: ReadFrom::Registers, ..self }
     }
 }
 
 const fn fp8(a: Dtype, b: Dtype, accumulation: AccumulationId) -> RolesTypes {
-    RolesTypes { a, b, accumulation }
+    RolesTypes { a, b, accumulation, first_from: ReadFrom::Shared }
 }
 
 /// Everything that wgmma multiplies.
@@ -113,14 +121,15 @@ fn multiply<T: Element, U: Element, D: Element>(
     device: &Device,
     case: &RolesCase,
     k: usize,
-    accumulation: AccumulationId,
+    types: RolesTypes,
     value: impl Fn(u64, usize, usize) -> f64 + Sync,
 ) -> Result<Tensor<D>> {
     let (m, n, _) = case.extents;
     let desc = GemmDesc {
         b: U::DTYPE,
         d: D::DTYPE,
-        accumulation: accumulation_of(case, T::DTYPE, accumulation),
+        accumulation: accumulation_of(case, T::DTYPE, types.accumulation),
+        first_from: types.first_from,
         tile: Some(Mnk::new(case.tile.0, case.tile.1, case.tile.2 * 16 / T::DTYPE.bits())),
         cluster: Some(Mnk::new(case.cluster.0, case.cluster.1, 1)),
         stages: case.stages,
@@ -160,7 +169,7 @@ pub fn exact_copied(device: &Device, case: &RolesCase, odd: usize, types: RolesT
 }
 
 fn exact_in(device: &Device, case: &RolesCase, k: usize, types: RolesTypes) -> Result {
-    let by = types.accumulation;
+    let by = types;
     match (types.a, types.b) {
         (Dtype::F16, Dtype::F16) => exact_of::<f16, f16, f32>(device, case, k, by),
         (Dtype::Bf16, Dtype::Bf16) => exact_of::<bf16, bf16, f32>(device, case, k, by),
@@ -191,7 +200,8 @@ pub fn promotion(device: &Device) -> Result {
         (CASES[11], AccumulationId::FAST_ACCUM, 16384.0),
     ] {
         let case = RolesCase { extents: (8, 16, k), orders: (R, C, R), stages: None, ..case };
-        let d = multiply::<e4m3, e4m3, f32>(device, &case, k, accumulation, |_, _, _| 1.0)?;
+        let types = fp8(Dtype::E4m3, Dtype::E4m3, accumulation);
+        let d = multiply::<e4m3, e4m3, f32>(device, &case, k, types, |_, _, _| 1.0)?;
         if let Some(other) = d.to_vec()?.into_iter().find(|x| *x != sum) {
             return Err(format!("{} sums {k} products of 1 to {other}, not {sum}", accumulation.name()).into());
         }
@@ -203,7 +213,7 @@ fn exact_of<T: Element, U: Element, D: Element>(
     device: &Device,
     case: &RolesCase,
     k: usize,
-    accumulation: AccumulationId,
+    types: RolesTypes,
 ) -> Result {
     let (element, (m, n, _)) = (T::DTYPE, case.extents);
     // Only 16-bit elements are read in both majors.
@@ -211,7 +221,7 @@ fn exact_of<T: Element, U: Element, D: Element>(
         16 => *case,
         _ => RolesCase { orders: (R, C, case.orders.2), ..*case },
     };
-    let d = multiply::<T, U, D>(device, case, k, accumulation, integer)?;
+    let d = multiply::<T, U, D>(device, case, k, types, integer)?;
     let column = |j: usize| (0..k).map(|l| integer(2, l, j)).collect::<Vec<_>>();
     let columns: Vec<_> = (0..n).map(column).collect();
     for i in 0..m {
@@ -233,30 +243,38 @@ fn exact_of<T: Element, U: Element, D: Element>(
 /// # Errors
 /// The first kernel whose bits differ from the first one's, or what was refused.
 pub fn same_bits(device: &Device, extents: (usize, usize, usize), step: usize) -> Result<usize> {
-    same_bits_of::<bf16>(device, extents, 1, AccumulationId::PROMOTED)?;
-    same_bits_of::<e4m3>(device, extents, step, AccumulationId::PROMOTED)?;
-    same_bits_of::<e4m3>(device, extents, step, AccumulationId::FAST_ACCUM)?;
+    let usual = RolesTypes::of(Dtype::Bf16);
+    let fast = fp8(Dtype::E4m3, Dtype::E4m3, AccumulationId::FAST_ACCUM);
+    let all = bits::<bf16>(device, extents, 1, usual)?;
+    let held = bits::<bf16>(device, extents, step, usual.from_registers())?;
+    if held[0].1 != all[0].1 {
+        return Err(format!("{:?} from registers gives other bits", held[0].0).into());
+    }
+    for of_kernels in
+        [all, held, bits::<e4m3>(device, extents, step, TYPES[4])?, bits::<e4m3>(device, extents, step, fast)?]
+    {
+        if let Some((case, _)) = of_kernels.iter().find(|(_, bits)| *bits != of_kernels[0].1) {
+            return Err(format!("{case:?} gives other bits than {:?}", of_kernels[0].0).into());
+        }
+    }
     Ok(CASES.len())
 }
 
-fn same_bits_of<T: Element>(
+/// The bits of a product by every `step`th kernel that keeps sums as it is asked to.
+#[allow(clippy::type_complexity)]
+fn bits<T: Element>(
     device: &Device,
     extents: (usize, usize, usize),
     step: usize,
-    accumulation: AccumulationId,
-) -> Result {
+    types: RolesTypes,
+) -> Result<Vec<(RolesCase, Vec<u32>)>> {
     let value = |key, i, j| normal(draw(key, (i * 100_003 + j) as u64));
-    let bits = |case: &RolesCase| -> Result<Vec<u32>> {
+    let kept = |case: &&RolesCase| accumulation_of(case, T::DTYPE, types.accumulation) == types.accumulation;
+    let cases = CASES.iter().filter(kept).step_by(step).map(|case| {
         let (a, b) = if T::DTYPE.is_fp8() { (R, C) } else { (case.orders.0, case.orders.1) };
         let case = RolesCase { extents, orders: (a, b, R), ..*case };
-        let d = multiply::<T, T, f32>(device, &case, extents.2, accumulation, value)?;
-        Ok(d.to_vec()?.into_iter().map(f32::to_bits).collect())
-    };
-    let first = bits(&CASES[0])?;
-    for case in CASES[1..].iter().step_by(step) {
-        if accumulation_of(case, T::DTYPE, accumulation) == accumulation && bits(case)? != first {
-            return Err(format!("{} by {case:?} gives other bits than {:?}", T::DTYPE, CASES[0]).into());
-        }
-    }
-    Ok(())
+        let d = multiply::<T, T, f32>(device, &case, extents.2, types, value)?;
+        Ok((case, d.to_vec()?.into_iter().map(f32::to_bits).collect()))
+    });
+    cases.collect()
 }

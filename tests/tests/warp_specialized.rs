@@ -61,6 +61,24 @@ fn operands_that_tma_cannot_address_are_copied() -> Result {
 }
 
 #[test]
+fn products_with_a_in_registers_are_exact() -> Result {
+    need_nvrtc!(Ok(()));
+    let wrong: Vec<String> = CASES
+        .par_iter()
+        .enumerate()
+        .filter_map(|(i, case)| {
+            // Only 16 bits lie in any major.
+            let types = [TYPES[i % 2], TYPES[[2, 3, 5, 7][i / 2 % 4]]][i % 2].from_registers();
+            let outcome = device(i as u64).and_then(|device| exact(&device, case, case.extents.2, types));
+            outcome.err().map(|e| format!("{types:?} by {case:?}: {e}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let types = RolesTypes::of(Dtype::F16).from_registers();
+    Ok(exact_copied(&device(5)?, &CASES[1], 4, types)?)
+}
+
+#[test]
 fn every_kernel_gives_the_same_bits() -> Result {
     need_nvrtc!(Ok(()));
     assert_eq!(same_bits(&device(1)?, (136, 136, 272), 4)?, CASES.len());

@@ -185,6 +185,9 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
         }
     }
     ok!(multiple("K", tile.k, 256 / s.a.bits(), 8192 / s.a.bits(), "the depth of one instruction, 32 bytes"));
+    if s.promotes() && s.first_in_registers() {
+        return Err(Violation::PromotedFromRegisters);
+    }
     if s.promotes() && !tile.k.is_multiple_of(PROMOTION) {
         return Err(Violation::PromotionDepth { k: tile.k });
     }
@@ -201,13 +204,14 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
         let plan = ResourcePlan::of(s, tile);
         let groups = plan.warp_groups(s);
         let given = tile.m * tile.n / (128 * groups) + plan.partial_columns / 2;
-        let at_most = plan.consumer_registers() - WGMMA_REGISTERS;
+        let fragments = plan.fragment_registers(s, tile);
+        let at_most = (plan.consumer_registers() - WGMMA_REGISTERS).saturating_sub(fragments);
         if given > at_most {
             return Err(Violation::WarpGroupAccumulators { tile, groups, given, at_most, promoted: s.promotes() });
         }
         // The assembler grants one instruction no more registers than a thread is launched with.
         let columns = if s.promotes() { plan.partial_columns } else { tile.n };
-        let at_most = (plan.registers - INSTRUCTION_REGISTERS) * 2 / 8 * 8;
+        let at_most = plan.registers.saturating_sub(INSTRUCTION_REGISTERS + fragments / 2) * 2 / 8 * 8;
         if columns > at_most {
             let (threads, registers) = (plan.threads, plan.registers);
             return Err(Violation::InstructionColumns { given: columns, threads, registers, at_most });

@@ -27,6 +27,8 @@ pub struct GemmDesc {
     pub scales: ScaleSpec,
     /// How sums are kept by an instruction that keeps fewer bits than the accumulator.
     pub accumulation: AccumulationId,
+    /// Where the instruction reads its first operand, if it has the choice.
+    pub first_from: ReadFrom,
     /// The tile.
     pub tile: Option<Mnk>,
     /// The cluster.
@@ -55,6 +57,7 @@ impl GemmDesc {
             order_d: None,
             scales: ScaleSpec::NONE,
             accumulation: AccumulationId::PROMOTED,
+            first_from: ReadFrom::Shared,
             tile: None,
             cluster: None,
             stages: None,
@@ -97,6 +100,7 @@ impl GemmDesc {
             transform: product.transform,
             scales: self.scales,
             accumulation: self.accumulation,
+            first_from: self.first_from,
             tile: self.tile,
             cluster: self.cluster,
             stages: self.stages,

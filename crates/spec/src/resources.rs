@@ -310,6 +310,12 @@ impl ResourcePlan {
         if matches!(s.schedule, ScheduleId::PINGPONG) { 1 } else { self.warps.0 / 4 }
     }
 
+    /// Registers of a thread for the first operand, where it is read from registers: of each 64 rows two K blocks, one that is
+    /// multiplied and one that arrives.
+    pub const fn fragment_registers(&self, s: &Spec, tile: Mnk) -> usize {
+        if s.first_in_registers() { 8 * (tile.m / (64 * self.warp_groups(s))) } else { 0 }
+    }
+
     /// Threads of the role that loads: all, where no role does nothing else.
     pub const fn loading_threads(&self) -> usize {
         let mut i = 0;
@@ -337,6 +343,9 @@ const fn operand_bytes(s: &Spec, extent: usize, k: usize, bits: usize) -> usize 
     (pitch * k * bits / 8).next_multiple_of(1024)
 }
 
+/// Narrower instructions wait for shared memory, which sends A's rows with each.
+const FEWEST_PARTIAL_COLUMNS: usize = 48;
+
 /// All columns of the tile, or the largest part of them whose sums leave a thread enough registers.
 const fn partial_columns(s: &Spec, tile: Mnk, plan: &ResourcePlan) -> usize {
     if !s.promotes() {
@@ -345,12 +354,10 @@ const fn partial_columns(s: &Spec, tile: Mnk, plan: &ResourcePlan) -> usize {
     let accumulators = tile.m * tile.n / (128 * plan.warp_groups(s));
     let left = (plan.consumer_registers() - WGMMA_REGISTERS).saturating_sub(accumulators);
     let (mut columns, mut parts) = (tile.n, 1);
-    while columns / 2 > left && columns > 8 {
+    while columns / 2 > left && tile.n / parts > FEWEST_PARTIAL_COLUMNS {
         parts += 1;
-        if tile.n.is_multiple_of(8 * parts) {
+        if tile.n.is_multiple_of(8 * parts) && tile.n / parts >= FEWEST_PARTIAL_COLUMNS {
             columns = tile.n / parts;
-        } else if 8 * parts > tile.n {
-            break;
         }
     }
     columns

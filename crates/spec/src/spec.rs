@@ -1,7 +1,8 @@
 //! What a composition of types reifies to.
 
 use crate::{
-    AccumulationId, InstructionId, LoaderId, Mnk, Node, Order, ScaleSpec, ScheduleId, SchedulerId, TransformId,
+    AccumulationId, InstructionId, LoaderId, Mnk, Node, Order, ReadFrom, ScaleSpec, ScheduleId, SchedulerId,
+    TransformId,
 };
 use warpwright_arch::ArchId;
 use warpwright_numeric::Dtype;
@@ -35,6 +36,8 @@ pub struct Spec {
     pub scales: ScaleSpec,
     /// How sums are kept by an instruction that keeps fewer bits than the accumulator.
     pub accumulation: AccumulationId,
+    /// Where the instruction reads its first operand, if it has the choice.
+    pub first_from: ReadFrom,
     /// What one block (under TwoSm one pair of blocks) computes at a time, in elements.
     pub tile: Option<Mnk>,
     /// Blocks of a cluster along M and N; K is 1.
@@ -97,6 +100,12 @@ impl Spec {
         } else {
             Some(self.accumulation)
         }
+    }
+
+    /// Whether threads load the instruction's first operand into registers, where it could read shared memory.
+    pub const fn first_in_registers(&self) -> bool {
+        let chosen = matches!(self.first_from, ReadFrom::Registers) && self.mainloop.is_none();
+        chosen && matches!(self.instruction, InstructionId::WGMMA)
     }
 
     /// Whether the sum of every [`PROMOTION`] products along K is added, as it is, to accumulators of full precision.

@@ -3,7 +3,7 @@
 //! A tag and its id are spelt differently (`Cooperative`, `COOPERATIVE`): when an enum variant and a type share a name,
 //! rustc prints the type with its whole path in every message.
 
-use crate::Auto;
+use crate::{Auto, ReadFrom};
 
 macro_rules! tags {
     ($(#[$doc:meta])* $trait:ident / $(#[$iddoc:meta])* $id:ident: $($(#[$tagdoc:meta])* $tag:ident $value:ident)+) => {
@@ -134,6 +134,32 @@ tags!(
 );
 impl Accumulation for Auto {
     const ID: AccumulationId = AccumulationId::PROMOTED;
+}
+
+/// Where the instruction reads its first operand, that of the tile's rows: A, or B in a transposed plan. Instructions that read
+/// registers alone have nothing to choose.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not where an instruction reads an operand",
+    note = "an instruction reads its first operand `FromShared`, `FromRegisters`, or `Auto`, which is `FromShared`"
+)]
+pub trait OperandSource: 'static {
+    /// As a value.
+    const FROM: ReadFrom;
+}
+/// From shared memory.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct FromShared;
+/// From registers, which threads fill ahead of the instruction: its rows then need not lie in shared memory as they are multiplied.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct FromRegisters;
+impl OperandSource for Auto {
+    const FROM: ReadFrom = ReadFrom::Shared;
+}
+impl OperandSource for FromShared {
+    const FROM: ReadFrom = ReadFrom::Shared;
+}
+impl OperandSource for FromRegisters {
+    const FROM: ReadFrom = ReadFrom::Registers;
 }
 tags!(
     /// What is done to the B operand on its way to the instruction.

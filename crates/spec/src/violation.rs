@@ -52,6 +52,8 @@ pub enum Violation {
         /// Most columns.
         at_most: usize,
     },
+    /// Promoted sums and fragments of A, which are too many registers.
+    PromotedFromRegisters,
     /// A tile whose depth is no whole number of promotions.
     PromotionDepth {
         /// Tile extent along K.
@@ -219,6 +221,8 @@ impl Violation {
             Violation::InstructionColumns { given, threads, registers, at_most } => t
                 .s("a wgmma of N = ").n(given).s(" in blocks of ").n(threads).s(" threads, which launch with ").n(registers)
                 .s(" registers each: that is enough for N = ").n(at_most).s("; lower tile N, or take fewer warp groups"),
+            Violation::PromotedFromRegisters => t
+                .s("sums of fp8 that are promoted leave no registers for A: read it FromShared, or use FastAccum"),
             Violation::PromotionDepth { k } => t
                 .s("tile K = ").n(k).s(" is not a multiple of ").n(crate::PROMOTION)
                 .s(", the products along K after which sums of fp8 are promoted; use a tile K of 128 or 256, or FastAccum"),

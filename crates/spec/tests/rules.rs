@@ -19,6 +19,7 @@ fn tile(m: usize, n: usize, k: usize) -> Option<Mnk> {
 #[test]
 fn numbers_are_named() {
     let sm80 = GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32);
+    let fp8 = GemmDesc::new(ArchId::SM90, Dtype::E4m3, Dtype::F32);
     let cases = [
         (
             GemmDesc { tile: tile(96, 128, 64), ..base() },
@@ -77,6 +78,22 @@ fn numbers_are_named() {
         (
             GemmDesc { order_a: Some(Order::Column), ..GemmDesc::new(ArchId::SM90, Dtype::E4m3, Dtype::F32) },
             "Wgmma cannot read A of e4m3 that is MN-major: this type must be K-major, A RowMajor and B ColumnMajor; transpose it once, or store it K-major",
+        ),
+        (
+            GemmDesc { tile: tile(128, 128, 64), ..fp8 },
+            "tile K = 64 is not a multiple of 128, the products along K after which sums of fp8 are promoted; use a tile K of 128 or 256, or FastAccum",
+        ),
+        (
+            GemmDesc { tile: tile(128, 176, 128), schedule: ScheduleId::PINGPONG, ..fp8 },
+            "a 128x176x128 tile over 1 warp group(s) gives each thread 220 accumulators and sums to promote, but at most 192 fit its registers; lower N, or M",
+        ),
+        (
+            GemmDesc { tile: tile(128, 128, 128), first_from: ReadFrom::Registers, ..fp8 },
+            "sums of fp8 that are promoted leave no registers for A: read it FromShared, or use FastAccum",
+        ),
+        (
+            GemmDesc { tile: tile(128, 40, 128), ..GemmDesc::new(ArchId::SM90, Dtype::I8, Dtype::I32) },
+            "tile N = 40 is not a multiple of 16 up to 256 (the columns of one wgmma)",
         ),
         (
             GemmDesc { b: Dtype::I4, ..base() },

@@ -14,7 +14,7 @@
 //! | how D is staged for TMA | generated |
 //! | rolled epilogue loop | `visitor.cuh`, `visitor_bulk.cuh` |
 //! | operands on their way; fragments, accumulators, arithmetic | `operands.cuh`; `mma_sync.cuh` or `simt.cuh` |
-//! | mainloop, its loader, shell | `roles.cuh`, `sm80_multistage.cuh` or `sm90_warp_specialized.cuh`, `sm90_tma_loader.cuh` or `sm90_copy_loader.cuh`, `gemm_universal.cuh` |
+//! | mainloop, its loader, shell | `roles.cuh`, `sm80_multistage.cuh` or `sm90_warp_specialized.cuh`, `sm90_tma_loader.cuh` or `sm90_copy_loader.cuh`, `sm90_fragments.cuh`, `gemm_universal.cuh` |
 //! | entry | generated |
 
 mod call;
@@ -128,15 +128,14 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     }
     let tile = Tile::of(plan);
     let warp_specialized = spec.mainloop.is_none() && matches!(spec.instruction, InstructionId::WGMMA);
+    let loader = if spec.loader.is_tma() { "Sm90TmaLoader" } else { "Sm90CopyLoader" };
+    let fragments = if spec.first_in_registers() { "Sm90Fragments" } else { "Sm90NoFragments" };
     let (mainloop_name, mainloop_text) = match spec.mainloop {
-        Some(extension) => (extension.name, extension.cuda),
-        None if warp_specialized && spec.loader.is_tma() => {
-            ("Sm90WarpSpecialized<Sm90TmaLoader>", include_str!("../sm90_warp_specialized.cuh"))
-        }
+        Some(extension) => (extension.name.to_owned(), extension.cuda),
         None if warp_specialized => {
-            ("Sm90WarpSpecialized<Sm90CopyLoader>", include_str!("../sm90_warp_specialized.cuh"))
+            (format!("Sm90WarpSpecialized<{loader}, {fragments}>"), include_str!("../sm90_warp_specialized.cuh"))
         }
-        None => ("Sm80Multistage", include_str!("../sm80_multistage.cuh")),
+        None => ("Sm80Multistage".to_owned(), include_str!("../sm80_multistage.cuh")),
     };
     let math = match spec.instruction {
         InstructionId::SIMT => include_str!("../simt.cuh"),
@@ -196,6 +195,9 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
             true => include_str!("../sm90_tma_loader.cuh"),
             false => include_str!("../sm90_copy_loader.cuh"),
         };
+        if spec.first_in_registers() {
+            text += include_str!("../sm90_fragments.cuh");
+        }
     }
     text += include_str!("../gemm_universal.cuh");
     let bounds = "__launch_bounds__(cfg::threads, 1)";

@@ -278,7 +278,7 @@ pub(crate) fn table<T: std::fmt::Display + PartialEq>(
 }
 
 /// As [`table`], of two arguments, the second of which runs over `columns`.
-fn matrix<T: std::fmt::Display + PartialEq>(
+pub(crate) fn matrix<T: std::fmt::Display + PartialEq>(
     text: &mut String,
     ty: &str,
     name: &str,

@@ -1,10 +1,11 @@
 //! What the warp-specialised mainloop needs: operands as TMA boxes, or copies, and matrix descriptors, the instruction, the cluster.
 
 use super::LowerError;
-use super::config::{Tile, int, number, plain};
+use super::config::{Tile, indented, int, number, plain};
 use super::instruction;
 use super::maps::BoxShape;
-use super::operand::{Side, copies, table};
+use super::operand::{Side, copies, matrix, table};
+use super::orbits::Orbits;
 use super::shared::in_shared;
 use std::fmt::Write;
 use warpwright_layout::descriptor::SmemDescriptor;
@@ -156,7 +157,53 @@ impl TmaOperand {
         table(text, "unsigned", "block_step", &["k_block"], &blocks);
         let parts: Vec<_> = (0..mn / read).map(|p| self.bytes((p * read) as i64, 0)).collect();
         table(text, "unsigned", "part_step", &["part"], &parts);
+        if self.side == Side::First && plan.kernel_spec().first_in_registers() {
+            self.fragments(text, plan)?;
+        }
         *text += "};\n";
+        Ok(())
+    }
+
+    /// Writes how a lane finds its part of 64 rows and a K block by ldmatrix: 16 rows of its warp, 32 bytes of K.
+    fn fragments(&self, text: &mut String, plan: &KernelPlan) -> Result<(), LayoutError> {
+        let bits = self.dtype.bits();
+        let (depth, chunk) = (DEPTH_BYTES * 8 / bits, 128 / bits);
+        // Matrices 0 and 1 are rows 0 to 7 and 8 to 15 of the first half of K, 2 and 3 of the second. Where rows are contiguous
+        // a matrix is stored by steps of K, and transposed on the way.
+        let (mn, k) = match self.major {
+            Major::K => (plain(&[16, 2], &[1, 0])?, plain(&[16, 2], &[0, chunk])?),
+            Major::Mn => (plain(&[8, 2, 2], &[0, 8, 0])?, plain(&[8, 2, 2], &[1, 0, 8])?),
+        };
+        let tile = Tile::of(plan);
+        let rows = tile.warp_group_m.unwrap_or(ROWS);
+        let (parts, blocks) = (rows / ROWS, self.extents.1 / depth);
+        let groups = self.extents.0 / rows;
+        let orbits = Orbits::new(parts * blocks, 128 * groups, |access, thread| {
+            let (warp, lane) = (thread / 32, (thread % 32) as i64);
+            let row = warp / 4 * rows + warp % 4 * 16 + access / blocks * ROWS;
+            self.shared.eval_at(&[mn.eval(lane) + row as i64, k.eval(lane) + (access % blocks * depth) as i64])
+        });
+        let _ = write!(
+            text,
+            "    struct Fragments {{\n        static constexpr bool transposed = {};\n        \
+             static constexpr unsigned bases = {};\n",
+            self.major == Major::Mn,
+            orbits.representatives.len()
+        );
+        let function = |name, layout: &ComposedLayout| index_function(name, layout, &["lane"]);
+        indented(text, 2, &function("mn", &mn.into())?.to_string());
+        indented(text, 2, &function("k", &k.into())?.to_string());
+        let places = orbits.representatives.iter().map(|&access| (access / blocks * ROWS, access % blocks * depth));
+        let (of_mn, of_k): (Vec<_>, Vec<_>) = places.unzip();
+        table(text, "unsigned", "representative_mn", &["base"], &of_mn);
+        table(text, "unsigned", "representative_k", &["base"], &of_k);
+        matrix(text, "unsigned", "base", &["part", "block"], blocks, &orbits.base);
+        matrix(text, "int", "delta", &["part", "block"], blocks, &orbits.delta);
+        *text += "    };\n";
+        // What copies describes is described already.
+        if plan.spec.loader.is_tma() {
+            indented(text, 1, &index_function("offset", &self.shared, &["mn", "k"])?.to_string());
+        }
         Ok(())
     }
 }
@@ -221,6 +268,11 @@ fn multiply(text: &mut String, plan: &KernelPlan, n: usize) {
         }
         _ => ", 1, 1".to_owned(),
     };
+    // Registers hold A as the instruction wants it, so that there is nothing to transpose.
+    let of_registers = match spec.acc {
+        Dtype::F32 if spec.a.bits() == 16 => format!(", 1, 1, {}", transposed(plan.major_b)),
+        _ => immediates.clone(),
+    };
     let count = n / 2;
     let registers = (0..count).map(|i| format!("%{i}")).collect::<Vec<_>>().join(", ");
     let outputs = |kind: char| {
@@ -230,21 +282,41 @@ fn multiply(text: &mut String, plan: &KernelPlan, n: usize) {
     let (ty, fragments) = (number(spec.acc), n / 8);
     // `accumulate` is a number, or a value of run time. The instruction that surely does not accumulate does not read what it
     // writes: registers that are read would be filled first.
-    let asm = |accumulate: &str| {
+    let asm = |accumulate: &str, in_registers: bool| {
+        let words = if in_registers { 4 } else { 1 };
         let (scale, input) = match accumulate {
             "0" | "1" => (accumulate.to_owned(), String::new()),
-            value => (format!("%{}", count + 2), format!(", \"r\"({value})")),
+            value => (format!("%{}", count + words + 1), format!(", \"r\"({value})")),
         };
+        let first = match in_registers {
+            true => format!("{{%{count}, %{}, %{}, %{}}}", count + 1, count + 2, count + 3),
+            false => format!("%{count}"),
+        };
+        let inputs = match in_registers {
+            true => "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])",
+            false => "\"l\"(a)",
+        };
+        let immediates = if in_registers { &of_registers } else { &immediates };
         format!(
             "asm volatile(\"{{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, {scale}, 0;\\n\\t\"\n                \
-             \"wgmma.mma_async.sync.aligned.m64n{n}k{depth}.{}.{}.{} {{{registers}}}, %{count}, %{}, p{immediates};\\n\\t}}\"\n                \
-             : {} : \"l\"(a), \"l\"(b){input});",
+             \"wgmma.mma_async.sync.aligned.m64n{n}k{depth}.{}.{}.{} {{{registers}}}, {first}, %{}, p{immediates};\\n\\t}}\"\n                \
+             : {} : {inputs}, \"l\"(b){input});",
             instruction::name(spec.acc),
             instruction::name(spec.a),
             instruction::name(spec.b),
-            count + 1,
+            count + words,
             outputs(if accumulate == "0" { '=' } else { '+' }),
         )
+    };
+    let from_registers = match spec.first_in_registers() {
+        true => format!(
+            "template <bool accumulate>\n    static __device__ __forceinline__ void multiply({ty} (&d)[{fragments}][4], \
+             const unsigned (&a)[4], unsigned long long b) {{\n        \
+             if constexpr (accumulate) {{\n            {}\n        }} else {{\n            {}\n        }}\n    }}\n    ",
+            asm("1", true),
+            asm("0", true),
+        ),
+        false => String::new(),
     };
     let _ = write!(
         text,
@@ -254,11 +326,11 @@ fn multiply(text: &mut String, plan: &KernelPlan, n: usize) {
          if constexpr (accumulate) {{\n            {}\n        }} else {{\n            {}\n        }}\n    }}\n    \
          static __device__ __forceinline__ void multiply({ty} (&d)[{fragments}][4], unsigned long long a, unsigned long long b, \
          unsigned accumulate) {{\n        {}\n    }}\n    \
-         static __device__ __forceinline__ void finish({ty} (&d)[{fragments}][4]) {{\n        \
+         {from_registers}static __device__ __forceinline__ void finish({ty} (&d)[{fragments}][4]) {{\n        \
          asm volatile(\"wgmma.wait_group.sync.aligned 0;\" : {} :: \"memory\");\n    }}\n}};\n",
-        asm("1"),
-        asm("0"),
-        asm("accumulate"),
+        asm("1", false),
+        asm("0", false),
+        asm("accumulate", false),
         outputs('+'),
     );
 }

@@ -1,0 +1,151 @@
+//! Machine code of warp-specialised kernels: the instructions that the arithmetic predicts, one wait a batch of them, no spills.
+
+#![allow(missing_docs)]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
+use std::path::PathBuf;
+use std::process::Command;
+use warpwright_arch::ArchId;
+use warpwright_kernels::lower;
+use warpwright_numeric::Dtype;
+use warpwright_runtime::nvrtc;
+use warpwright_spec::*;
+
+/// What varies between the kernels.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    a: Dtype,
+    tile: (usize, usize, usize),
+    cluster: (usize, usize),
+    schedule: ScheduleId,
+    major_a: MajorId,
+    /// Bytes of a copy; 16: TMA.
+    width: usize,
+    accumulation: AccumulationId,
+    first_from: ReadFrom,
+}
+
+const COOPERATIVE: Case = Case {
+    a: Dtype::Bf16,
+    tile: (128, 256, 64),
+    cluster: (1, 1),
+    schedule: ScheduleId::COOPERATIVE,
+    major_a: MajorId::K,
+    width: 16,
+    accumulation: AccumulationId::PROMOTED,
+    first_from: ReadFrom::Shared,
+};
+
+fn cases() -> Vec<Case> {
+    let fp8 = Case { a: Dtype::E4m3, tile: (128, 256, 128), ..COOPERATIVE };
+    let fast = Case { accumulation: AccumulationId::FAST_ACCUM, ..fp8 };
+    let held = Case { first_from: ReadFrom::Registers, ..COOPERATIVE };
+    let pingpong = Case { tile: (128, 192, 64), schedule: ScheduleId::PINGPONG, ..COOPERATIVE };
+    vec![
+        COOPERATIVE,
+        Case { tile: (192, 192, 64), ..COOPERATIVE },
+        Case { tile: (256, 112, 64), cluster: (2, 1), ..COOPERATIVE },
+        pingpong,
+        fp8,
+        Case { tile: (256, 128, 128), cluster: (2, 1), ..fp8 },
+        Case { tile: (128, 192, 128), cluster: (1, 2), ..fp8 },
+        Case { tile: (128, 128, 128), schedule: ScheduleId::PINGPONG, ..fp8 },
+        Case { tile: (128, 192, 128), schedule: ScheduleId::PINGPONG, ..fast },
+        Case { width: 8, ..COOPERATIVE },
+        Case { width: 2, tile: (128, 128, 64), ..pingpong },
+        held,
+        Case { tile: (256, 128, 64), major_a: MajorId::MN, cluster: (2, 1), ..held },
+        Case { tile: (128, 128, 64), schedule: ScheduleId::PINGPONG, ..held },
+        Case { first_from: ReadFrom::Registers, ..fast },
+    ]
+}
+
+fn plan(case: &Case) -> KernelPlan {
+    let (m, n, k) = case.tile;
+    let desc = GemmDesc {
+        tile: Some(Mnk { m, n, k }),
+        cluster: Some(Mnk { m: case.cluster.0, n: case.cluster.1, k: 1 }),
+        stages: Some(3),
+        schedule: case.schedule,
+        scheduler: SchedulerId::PERSISTENT,
+        accumulation: case.accumulation,
+        first_from: case.first_from,
+        ..GemmDesc::new(ArchId::SM90, case.a, Dtype::F32)
+    };
+    let mut spec = desc.spec().expect("a legal composition");
+    if case.width < 16 {
+        spec.loader = LoaderId::CP_ASYNC;
+    }
+    KernelPlan {
+        spec,
+        transposed: false,
+        tile: Mnk { m, n, k },
+        cluster: desc.cluster.expect("a cluster"),
+        major_a: case.major_a,
+        major_b: MajorId::K,
+        widths: CopyWidths { a: case.width, b: case.width, c: 16, d: 16 },
+        whole_a: true,
+        whole_b: true,
+        order_c: Order::Row,
+        raster: RasterOrder::AlongN,
+        swizzle: 8,
+        splits: 1,
+        resources: ResourcePlan::of(&spec, Mnk { m, n, k }),
+        substitute: None,
+    }
+}
+
+/// Opcodes of machine code with their modifiers.
+fn opcodes(cubin: &[u8]) -> Option<Vec<String>> {
+    let nvdisasm = PathBuf::from(std::env::var_os("WARPWRIGHT_NVDISASM")?);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("kernel.cubin");
+    std::fs::write(&file, cubin).expect("the cubin is written");
+    let output = Command::new(nvdisasm).arg("-c").arg(&file).output().expect("nvdisasm runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let opcode = |line: &str| -> Option<String> {
+        let (_, rest) = line.trim().strip_prefix("/*")?.split_once("*/")?;
+        Some(rest.split_whitespace().find(|word| !word.starts_with('@'))?.trim_end_matches(';').to_owned())
+    };
+    Some(text.lines().filter_map(opcode).collect())
+}
+
+#[test]
+fn the_machine_code_holds_what_the_arithmetic_says() {
+    if let Err(missing) = nvrtc::version() {
+        assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
+        eprintln!("SKIPPED: {missing}");
+        return;
+    }
+    let target = "sm_90a".parse().expect("a target");
+    for case in cases() {
+        let plan = plan(&case);
+        let source = lower::source(&plan).unwrap_or_else(|e| panic!("{case:?}: {e}"));
+        let compiled = nvrtc::compile(&source, &plan.name(), target, &[]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
+        let advisories: Vec<_> = nvrtc::advisories(&compiled.log).collect();
+        assert!(advisories.is_empty(), "{case:?}: {advisories:?}");
+        let Some(codes) = opcodes(&compiled.cubin) else {
+            assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "WARPWRIGHT_NVDISASM names no nvdisasm");
+            return;
+        };
+        let count = |prefix: &str| codes.iter().filter(|code| code.starts_with(prefix)).count();
+        let parts = case.tile.0 / 64 / plan.resources.warp_groups(&plan.spec);
+        let blocks = case.tile.2 * case.a.bits() / 256;
+        let opcode = if case.a.bits() == 8 { "QGMMA" } else { "HGMMA" };
+        let (partial, held) = (plan.resources.partial_columns, plan.spec.first_in_registers());
+        // Of sums that stay in the instruction, the first K tile is not the loop's, which accumulates.
+        let (columns, tiles) = if partial > 0 { (case.tile.1 / partial, 1) } else { (1, 2) };
+        assert_eq!(count(opcode), tiles * parts * columns * blocks, "{case:?}");
+        // A batch of instructions is waited for once: of a K block with A in registers, else of a stage, or of promoted sums.
+        let waits = match (partial > 0, held) {
+            (true, _) => parts * columns,
+            (_, true) => tiles * blocks + 1,
+            _ => 2,
+        };
+        assert_eq!(count("WARPGROUP.DEPBAR"), waits, "{case:?}");
+        assert_eq!(count("LDSM"), if held { tiles * parts * blocks } else { 0 }, "{case:?}");
+        assert_eq!(count("UTMALDG") > 0, case.width == 16, "{case:?}");
+        assert_eq!(count("LDGSTS") > 0, (4..16).contains(&case.width), "{case:?}");
+        assert_eq!(count("LDL") + count("STL"), 0, "{case:?}");
+    }
+}
