@@ -34,7 +34,7 @@ pub(super) fn copies(
     side: Side,
     shared: &ComposedLayout,
 ) -> Result<(), LayoutError> {
-    let description = Description { shared: shared.clone(), ..Description::new(plan, &Tile::of(plan), side)? };
+    let description = Description { shared: *shared, ..Description::new(plan, &Tile::of(plan), side)? };
     let _ = writeln!(text, "    static constexpr unsigned tile_k = {};", description.k);
     indented(text, 1, &index_function("offset", shared, &["mn", "k"])?.to_string());
     description.copy(text)
