@@ -4,7 +4,7 @@ use crate::error::RunError;
 use crate::plans::Prepared;
 use warpwright_arch::DeviceInfo;
 use warpwright_epilogue::Bound;
-use warpwright_kernels::lower::{DeviceCall, DeviceWorkspace};
+use warpwright_kernels::lower::{DeviceCall, DeviceSide, DeviceWorkspace};
 use warpwright_kernels::{Arguments, lower};
 use warpwright_runtime::{Executable, HostContext, HostProgram, Invocation, Stream, WorkspaceError, WorkspacePtr};
 use warpwright_schedulers::WorkspaceRegions;
@@ -22,11 +22,13 @@ pub(crate) fn launch(
 ) -> Result<(), RunError> {
     let mut at = DeviceWorkspace::default();
     let mut call = DeviceCall::default();
-    lower::call(&mut call, plan, problem, arguments, epilogue, *resident, maps, at)?;
+    let mut side = DeviceSide { resident: *resident, maps, workspace: at };
+    lower::call(&mut call, plan, problem, arguments, epilogue, side)?;
     // What is refused is refused before the workspace is touched.
     if workspace.bytes > 0 {
         at = place(stream, executable, workspace, given)?;
-        lower::call(&mut call, plan, problem, arguments, epilogue, *resident, maps, at)?;
+        side.workspace = at;
+        lower::call(&mut call, plan, problem, arguments, epilogue, side)?;
     }
     let device = executable.device();
     call.encode_maps(encoded, |map| device.encode_tensor_map(map), |map, at| device.move_tensor_map(map, at))?;

@@ -256,7 +256,14 @@ fn broken(scheduler: SchedulerId, from: &str, to: &str, seed: u64) -> Result<std
     let maps = lower::TensorMaps::of(&plan, &epilogue)?;
     let bound = epilogue.bind(arguments.epilogue, OutputShape::of(&problem), arguments.d.space())?;
     let mut call = lower::DeviceCall::default();
-    lower::call(&mut call, &plan, &problem, &arguments, &bound, 4, &maps, at)?;
+    lower::call(
+        &mut call,
+        &plan,
+        &problem,
+        &arguments,
+        &bound,
+        lower::DeviceSide { resident: 4, maps: &maps, workspace: at },
+    )?;
     let invocation = Invocation { launches: &[call.launch()], host: &NoHost };
     // SAFETY: the emulator checks every access.
     match unsafe { executable.run(&stream, &invocation) } {

@@ -122,6 +122,17 @@ fn scheduler(plan: &KernelPlan) -> &'static dyn TileScheduler {
     of_spec(&plan.spec).unwrap_or(&SingleTile)
 }
 
+/// What a launch takes of its device.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceSide<'a> {
+    /// Blocks of the kernel that it keeps at once.
+    pub resident: usize,
+    /// The plan's.
+    pub maps: &'a TensorMaps,
+    /// Memory of the sizes that [`workspace`] says.
+    pub workspace: DeviceWorkspace,
+}
+
 /// Makes `to` the launch of a problem on a device that keeps `resident` blocks of the kernel at once. In place, since it is two
 /// kilobytes.
 ///
@@ -136,9 +147,7 @@ pub fn call(
     problem: &Problem,
     arguments: &Arguments<'_>,
     epilogue: &Bound<'_>,
-    resident: usize,
-    maps: &TensorMaps,
-    at: DeviceWorkspace,
+    DeviceSide { resident, maps, workspace: at }: DeviceSide<'_>,
 ) -> Result<(), CallError> {
     let user = problem.bound();
     let tile = plan.tile;

@@ -105,7 +105,14 @@ fn timeline(device: &Device) -> Result<String> {
     let maps = lower::TensorMaps::of(&plan, &epilogue)?;
     let at = lower::DeviceWorkspace { partials, ..Default::default() };
     let mut call = lower::DeviceCall::default();
-    lower::call(&mut call, &plan, &problem, &arguments, &bound, blocks, &maps, at)?;
+    lower::call(
+        &mut call,
+        &plan,
+        &problem,
+        &arguments,
+        &bound,
+        lower::DeviceSide { resident: blocks, maps: &maps, workspace: at },
+    )?;
     call.encode_maps(&Default::default(), |map| device.encode_tensor_map(map), |_, _| false)?;
     // The second launch is the one that is read: its code and operands are where they are wanted.
     for _ in 0..2 {
