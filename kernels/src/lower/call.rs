@@ -133,10 +133,10 @@ pub struct DeviceSide<'a> {
     pub workspace: DeviceWorkspace,
 }
 
-/// Makes `to` the launch of a problem on a device that keeps `resident` blocks of the kernel at once. In place, since it is two
+/// Makes `to` the launch of a problem. In place, since it is two
 /// kilobytes.
 ///
-/// `epilogue` are the checked arguments of the plan's epilogue, `maps` are the plan's, `at` is memory of the sizes that [`workspace`] says. Operands were checked
+/// `epilogue` are the checked arguments of the plan's epilogue. Operands were checked
 /// by [`can_implement`](crate::can_implement), and the problem is not empty.
 ///
 /// # Errors
