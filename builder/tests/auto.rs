@@ -161,3 +161,27 @@ fn explanations_show_every_term() {
     let whole = resolve_split(&spec(ArchId::SM80), &device, &problem, &OperandFacts::K_MAJOR, Some(1)).unwrap();
     assert!(!explain(&whole, &device, &problem).contains("split"));
 }
+
+#[test]
+fn problems_of_every_size_are_planned_or_refused() {
+    let newest = [(DeviceInfo::h200(), ArchId::SM90), (DeviceInfo::b200(), ArchId::SM100)];
+    for (device, tag) in devices().into_iter().chain(newest) {
+        let sizes = [0, 1, 1 << 40, usize::MAX];
+        for (m, n) in sizes.into_iter().flat_map(|m| sizes.map(|n| (m, n))) {
+            for (k, batch, splits) in
+                [(64, 1, None), (0, 3, None), (usize::MAX, usize::MAX, None), (64, 1, Some(usize::MAX))]
+            {
+                let problem = Problem::batched(m, n, k, batch);
+                match resolve_split(&spec(tag), &device, &problem, &OperandFacts::K_MAJOR, splits) {
+                    Ok(plan) => {
+                        let prediction = predict(&plan, &device, &problem);
+                        let of = format!("{batch} of {m} x {n} x {k} on {}: {prediction:?}", device.name);
+                        assert!(prediction.seconds >= prediction.fixed, "{of}");
+                        assert!(explain(&plan, &device, &problem).contains("predicted"), "{of}");
+                    }
+                    Err(error) => assert!(!error.to_string().is_empty()),
+                }
+            }
+        }
+    }
+}

@@ -82,9 +82,9 @@ fn emulate(group: &Group) -> usize {
     let module = Module::parse(&compile(&group.source(), group.name, "sm_80").ptx).unwrap();
     for (i, checked) in group.functions.iter().enumerate() {
         let mut machine = Machine::new(Config::new(ArchId::SM80));
-        let coordinates = machine.upload(&bytes(&checked.coordinates));
+        let coordinates = machine.upload(&bytes(&checked.coordinates)).unwrap();
         let size = 8 * checked.expected.len();
-        let out = machine.allocate(size);
+        let out = machine.allocate(size).unwrap();
         let kernel = module.kernel(&group.entry(i)).expect("the kernel is there");
         let launch = Launch::linear(checked.blocks(), BLOCK, 0);
         let report = machine.launch(kernel, &launch, &checked.params(coordinates, out));
@@ -114,8 +114,8 @@ fn the_emulator_gathers_through_a_layout() -> Result<(), LayoutError> {
     let module = Module::parse(&compile(&gather.source, "gather", "sm_80").ptx).unwrap();
     let mut machine = Machine::new(Config::new(ArchId::SM80));
     let matrix: Vec<u8> = gather.matrix().iter().flat_map(|x| x.to_le_bytes()).collect();
-    let from = machine.upload(&matrix);
-    let to = machine.allocate(matrix.len());
+    let from = machine.upload(&matrix).unwrap();
+    let to = machine.allocate(matrix.len()).unwrap();
     let kernel = module.kernel(Gather::ENTRY).expect("the kernel is there");
     machine.launch(kernel, &Launch::linear(gather.blocks(), BLOCK, 0), &Gather::params(from, to)).unwrap();
     let found = machine.read(to, matrix.len()).unwrap();

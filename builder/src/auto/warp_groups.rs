@@ -35,8 +35,8 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let at_once = if cluster > 1 { device.max_clusters(cluster as u32) } else { device.sms }.max(1) as usize;
     let space = TileSpace::of_clusters(plan, problem, at_once);
     let (clusters, k_tiles) = (space.total(), space.tiles.k.max(1));
-    let (tiles, resident) = (clusters * cluster, at_once * cluster);
-    let waves = clusters.div_ceil(at_once);
+    let (tiles, resident) = (clusters.saturating_mul(cluster), at_once * cluster);
+    let waves = clusters.div_ceil(at_once).max(1);
 
     let Mnk { m, n, k } = plan.tile;
     let depth = k * spec.a.bits() / 8;

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use std::f64::consts::TAU;
 use warpwright_numeric::Dtype;
+use warpwright_runtime::{MemoryError, Space};
 
 /// The 64 bits at position `index` of a stream (splitmix64).
 pub(super) fn draw(key: u64, index: u64) -> u64 {
@@ -34,10 +35,14 @@ fn scaled(dtype: Dtype, x: f64) -> f64 {
 }
 
 /// `count` packed elements of random normal numbers.
-pub(super) fn normal(dtype: Dtype, count: usize, key: u64) -> Vec<u8> {
+pub(super) fn normal(dtype: Dtype, count: usize, key: u64) -> Result<Vec<u8>, MemoryError> {
     /// Elements of one task: an even number, and whole bytes of every type.
     const PART: usize = 1 << 14;
-    let mut bytes = vec![0; dtype.packed_bytes(count)];
+    let size = dtype.packed_bytes(count);
+    let mut bytes = Vec::new();
+    let room = bytes.try_reserve_exact(size);
+    room.map_err(|_| MemoryError::OutOfMemory { space: Space::Host, bytes: size })?;
+    bytes.resize(size, 0);
     let part_bytes = PART * dtype.bits() / 8;
     bytes.par_chunks_mut(part_bytes).enumerate().for_each(|(part, bytes)| {
         let first = part * PART;
@@ -49,7 +54,7 @@ pub(super) fn normal(dtype: Dtype, count: usize, key: u64) -> Vec<u8> {
             }
         }
     });
-    bytes
+    Ok(bytes)
 }
 
 fn encode(dtype: Dtype, bytes: &mut [u8], index: usize, x: f64) {
@@ -68,7 +73,7 @@ mod tests {
     use super::*;
 
     fn moments(dtype: Dtype, count: usize) -> (f64, f64) {
-        let bytes = normal(dtype, count, 7);
+        let bytes = normal(dtype, count, 7).unwrap();
         let values: Vec<f64> = (0..count).map(|i| dtype.decode(&bytes, i)).collect();
         let mean = values.iter().sum::<f64>() / count as f64;
         (mean, values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count as f64)
@@ -94,9 +99,10 @@ mod tests {
 
     #[test]
     fn neighbours_and_keys_differ() {
-        let (one, other) = (normal(Dtype::F32, 64, 1), normal(Dtype::F32, 64, 2));
+        let normal = |key| normal(Dtype::F32, 64, key).unwrap();
+        let (one, other) = (normal(1), normal(2));
         assert_ne!(one, other);
-        assert_eq!(one, normal(Dtype::F32, 64, 1));
+        assert_eq!(one, normal(1));
         assert_ne!(one[..4], one[4..8]);
     }
 }

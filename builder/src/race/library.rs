@@ -58,8 +58,7 @@ impl LibraryEntrant {
             })
             .collect();
         let mut times = vec![Vec::new(); count];
-        let rounds = rules.qualifying.max(1);
-        for round in 0..rounds + 1 {
+        for round in 0..=rules.qualifying.max(1) {
             for algorithm in order(count, !rules.seed ^ round as u64).into_iter().filter(|&i| able[i]) {
                 let seconds = track.timed_by(|a, b, d, _| Ok(product.run(algorithm, a, b, d)?))?;
                 // The first round warms up.

@@ -80,7 +80,7 @@ pub fn race(
     let mut track = RaceTrack::new(device, problem, rules)?;
     let mut table = RaceTable::new(&track, rules);
     let mut started = start(&mut track, entrants, rules, &mut table)?;
-    let total = started.len() * rules.rounds;
+    let total = started.len().saturating_mul(rules.rounds);
     for round in 0..rules.rounds {
         for (i, lane) in order(started.len(), rules.seed ^ round as u64).into_iter().enumerate() {
             let (row, lane) = &mut started[lane];

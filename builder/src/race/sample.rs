@@ -14,8 +14,10 @@ pub(super) struct Sample {
     pub(super) batch: usize,
     pub(super) rows: Vec<usize>,
     pub(super) columns: Vec<usize>,
-    /// By rows, with what rounding may make of it.
+    /// By rows, with what summing may be off by.
     products: Vec<(f64, f64)>,
+    /// Whether sums are whole numbers, which integers hold as they are.
+    whole: bool,
 }
 
 /// Whose results are judged.
@@ -47,7 +49,8 @@ impl Sample {
                 products.push((sum, unit(problem) * (k as f64).sqrt() * norm(&left) * norm(right)));
             }
         }
-        Sample { batch, rows, columns, products }
+        let whole = problem.a.is_integer() && problem.b.is_integer();
+        Sample { batch, rows, columns, products, whole }
     }
 
     /// Judges the elements that `at` reads, by row and column.
@@ -61,8 +64,12 @@ impl Sample {
         for ((row, column), &(want, summing)) in places.zip(&self.products) {
             let want = want.clamp(d.min_finite(), d.max_finite());
             let roundings = if judged == Judged::Library { 32.0 } else { 1.0 };
-            let rounding = roundings * (d.epsilon() / 2.0 * want.abs()).max(d.smallest_subnormal() / 2.0);
-            let allowed = summing + if d.is_integer() { 0.0 } else { rounding };
+            let rounding = match d.is_integer() {
+                true if self.whole => 0.0,
+                true => 0.5,
+                false => roundings * (d.epsilon() / 2.0 * want.abs()).max(d.smallest_subnormal() / 2.0),
+            };
+            let allowed = summing + rounding;
             let got = at(row, column);
             // Not the other way round: a NaN is wrong too.
             let right = (got - want).abs() <= allowed;

@@ -69,8 +69,8 @@ impl RaceTrack {
         let spans = [(problem.a, layouts[0]), (problem.b, layouts[1]), (problem.d, layouts[2])]
             .map(|(dtype, layout)| layout.span(dtype));
         let [span_a, span_b, span_d] = spans;
-        let host_a = data::normal(problem.a, span_a?, data::draw(rules.seed, 0));
-        let host_b = data::normal(problem.b, span_b?, data::draw(rules.seed, 1));
+        let host_a = data::normal(problem.a, span_a?, data::draw(rules.seed, 0)).map_err(TensorError::from)?;
+        let host_b = data::normal(problem.b, span_b?, data::draw(rules.seed, 1)).map_err(TensorError::from)?;
         let sample = Sample::new(problem, &layouts, &host_a, &host_b, rules.seed);
         let on_device = |bytes: Vec<u8>| Tensor::from_vec(1, bytes.len(), bytes)?.to_device(&stream);
         let (a, b) = (on_device(host_a)?, on_device(host_b)?);

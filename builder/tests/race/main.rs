@@ -205,6 +205,19 @@ fn a_kernel_that_cannot_be_planned_is_told_and_stops_nobody() {
 }
 
 #[test]
+fn products_that_are_rounded_to_integers_or_saturate_are_right() {
+    for (a, d) in [(Dtype::Bf16, Dtype::I8), (Dtype::F16, Dtype::U8), (Dtype::F32, Dtype::I32), (Dtype::I8, Dtype::I8)]
+    {
+        let problem = RaceProblem { d, ..RaceProblem::new(SMALL, a) };
+        let mut desc = GemmDesc::new(ArchId::SM80, a, warpwright_spec::default_accumulator(a));
+        desc.d = d;
+        let entrant = RaceEntrant::from_desc("auto", &desc).unwrap();
+        let table = race(&Device::host(), &problem, &[entrant], &RaceRules { rounds: 1, ..rules() }).unwrap();
+        assert_eq!((table.rows.len(), table.refused.len()), (1, 0), "{a} into {d}: {table}");
+    }
+}
+
+#[test]
 fn races_that_make_no_sense_are_refused() {
     let problem = RaceProblem::new(SMALL, Dtype::Bf16);
     let ours = [entrant("ours", (64, 64, 32))];
@@ -238,4 +251,10 @@ fn races_that_make_no_sense_are_refused() {
     );
     let huge = RaceProblem::new(Mnk { m: 1 << 40, n: 1, k: 1 << 40 }, Dtype::Bf16);
     assert!(told(&host, &huge, &ours, rules()).contains("more than 2^63 bytes"));
+    // Addressable, but no machine's.
+    let large = RaceProblem::new(Mnk { m: 1 << 25, n: 1, k: 1 << 25 }, Dtype::Bf16);
+    assert_eq!(
+        told(&host, &large, &ours, rules()),
+        "the host has no 2251799813685248 bytes free: use smaller operands, or free some tensors first"
+    );
 }

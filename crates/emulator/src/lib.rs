@@ -27,7 +27,7 @@
 //!     }")?;
 //! let mut machine = Machine::new(Config::new(ArchId::SM80));
 //! let data: Vec<u8> = (0..64u32).flat_map(u32::to_le_bytes).collect();
-//! let address = machine.upload(&data);
+//! let address = machine.upload(&data)?;
 //! let kernel = module.kernel("double").ok_or("no such kernel")?;
 //! machine.launch(kernel, &Launch::linear(1, 64, 0), &address.to_le_bytes())?;
 //! assert_eq!(machine.read(address + 4 * 21, 4)?, 42u32.to_le_bytes());
@@ -52,6 +52,6 @@ pub use check::Checks;
 pub use check::fault::{Fault, FaultKind, Site};
 pub use error::{ParseError, ParseReason};
 pub use machine::report::Report;
-pub use machine::{AddressError, Completion, Config, Launch, Machine};
+pub use machine::{AddressError, AllocationError, Completion, Config, Launch, Machine};
 pub use module::{Kernel, Module};
 pub use tensor_map::{PerDimension, TensorElement, TensorFill, TensorMapError, TensorMapSpec, TensorSwizzle};

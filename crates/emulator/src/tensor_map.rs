@@ -191,6 +191,13 @@ const REPLACED: [TensorElement; 13] = [
     TensorElement::Tf32Ftz,
 ];
 
+/// Whether a field takes a value, in whatever map.
+pub(crate) fn can_replace(field: TensorMapField, value: u64) -> bool {
+    let mut any = [0; 128];
+    any[..8].copy_from_slice(&MAGIC);
+    replace(&mut any, field, value).is_some()
+}
+
 /// Changes one field of an encoded map; `None` if it is not one or the value is none of the field's.
 pub(crate) fn replace(bytes: &mut [u8; 128], field: TensorMapField, value: u64) -> Option<()> {
     if bytes[..8] != MAGIC {

@@ -15,8 +15,8 @@ fn is_right(body: &str, completion: Completion, seed: u64, right: u32) -> bool {
     let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}"));
     let config = warpwright_arch::ArchId::SM90;
     let mut machine = Machine::new(Config { seed, completion, checks: Checks::NONE, ..Config::new(config) });
-    let input = machine.upload(&[7; 64]);
-    let output = machine.upload(&[0; 64]);
+    let input = machine.upload(&[7; 64]).unwrap();
+    let output = machine.upload(&[0; 64]).unwrap();
     let mut parameters = vec![0; 128];
     parameters.extend_from_slice(&input.to_le_bytes());
     parameters.extend_from_slice(&output.to_le_bytes());

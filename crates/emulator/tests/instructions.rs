@@ -33,8 +33,8 @@ fn run(body: &str, rows: &[[u64; 3]]) -> Vec<u64> {
     );
     let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}"));
     let mut machine = Machine::new(Config::new(ArchId::SM90));
-    let input = machine.upload(&rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>());
-    let output = machine.allocate(8 * rows.len());
+    let input = machine.upload(&rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()).unwrap();
+    let output = machine.allocate(8 * rows.len()).unwrap();
     let parameters: Vec<u8> = [input, output].iter().flat_map(|x| x.to_le_bytes()).collect();
     let launch = Launch::linear(1, rows.len() as u32, 0);
     machine.launch(&module.kernels()[0], &launch, &parameters).unwrap_or_else(|f| panic!("{f}"));
@@ -305,7 +305,7 @@ fn run_unchecked(body: &str, rows: &[[u64; 3]]) -> Result<Report, Fault> {
     );
     let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}"));
     let mut machine = Machine::new(Config { checks: Checks::NONE, ..Config::new(ArchId::SM90) });
-    let output = machine.upload(&vec![0; 8 * rows.len() + 8]);
+    let output = machine.upload(&vec![0; 8 * rows.len() + 8]).unwrap();
     machine.launch(&module.kernels()[0], &Launch::linear(1, rows.len() as u32, 0), &output.to_le_bytes())
 }
 

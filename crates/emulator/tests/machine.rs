@@ -19,7 +19,7 @@ fn machines_and_modules_go_between_threads() {
 #[test]
 fn memory_is_copied_and_bounded() {
     let mut machine = machine();
-    let (a, b) = (machine.upload(&[1, 2, 3, 4]), machine.allocate(4));
+    let (a, b) = (machine.upload(&[1, 2, 3, 4]).unwrap(), machine.allocate(4).unwrap());
     machine.fill(b, 9, 4).unwrap();
     machine.copy(b + 1, a, 2).unwrap();
     machine.copy(b, b + 1, 2).unwrap();
@@ -49,7 +49,7 @@ fn freed_memory_is_reported_and_variables_keep_their_values() {
     )
     .unwrap();
     let mut machine = machine();
-    let out = machine.allocate(4);
+    let out = machine.allocate(4).unwrap();
     let kernel = module.kernel("k").unwrap();
     for expected in [305u32, 306] {
         machine.launch(kernel, &Launch::linear(1, 1, 0), &out.to_le_bytes()).unwrap();

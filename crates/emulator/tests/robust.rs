@@ -132,7 +132,7 @@ fn damaged_bytes_never_panic() {
                 for kernel in module.kernels() {
                     let limits = Config { patience: 1 << 12, steps: 1 << 15, ..config(round as u64) };
                     let mut machine = Machine::new(Config { arch: ArchId::SM90, ..limits });
-                    let words = machine.upload(&[7; 4096]).to_le_bytes();
+                    let words = machine.upload(&[7; 4096]).unwrap().to_le_bytes();
                     let parameters: Vec<u8> =
                         words.into_iter().cycle().take(kernel.parameter_bytes() as usize % (1 << 16)).collect();
                     let launch = Launch::linear(2, 128 + 32 * (round as u32 % 2), 64 << 10);
@@ -157,7 +157,7 @@ fn kernel(body: &str) -> Module {
 
 fn run(body: &str, launch: Launch) -> Result<(), Fault> {
     let mut machine = Machine::new(Config { patience: 1 << 11, steps: 1 << 16, ..Config::new(ArchId::SM90) });
-    let out = machine.upload(&[0; 64]);
+    let out = machine.upload(&[0; 64]).unwrap();
     machine.launch(&kernel(body).kernels()[0], &launch, &out.to_le_bytes()).map(|_| ())
 }
 
@@ -203,7 +203,7 @@ fn launches_of_every_size_are_run_or_refused() {
 #[test]
 fn memory_of_no_bytes() {
     let mut machine = Machine::new(Config::new(ArchId::SM90));
-    let (nothing, next) = (machine.upload(&[]), machine.allocate(4));
+    let (nothing, next) = (machine.upload(&[]).unwrap(), machine.allocate(4).unwrap());
     assert_ne!(nothing, next);
     assert_eq!(machine.read(nothing, 0), Ok(Vec::new()));
     assert!(machine.write(nothing, &[]).is_ok() && machine.write(nothing, &[1]).is_err());
@@ -211,6 +211,37 @@ fn memory_of_no_bytes() {
     let fault = machine.launch(&module.kernels()[0], &Launch::linear(1, 1, 0), &nothing.to_le_bytes()).unwrap_err();
     assert_eq!(fault.kind, FaultKind::OutOfBounds);
     assert!(machine.free(nothing).is_ok() && machine.free(nothing).is_err());
+}
+
+#[test]
+fn memory_that_is_not_there_is_refused() {
+    let mut machine = Machine::new(Config { memory_bytes: 1 << 20, ..Config::new(ArchId::SM90) });
+    let first = machine.allocate(1 << 19).unwrap();
+    let error = machine.allocate((1 << 19) + 1).unwrap_err();
+    assert_eq!((error.bytes, error.free, error.total), ((1 << 19) + 1, 1 << 19, 1 << 20));
+    assert_eq!(machine.upload(&[0; 1 << 20]).unwrap_err().free, 1 << 19);
+    // What was freed can be had again, at addresses of its own.
+    machine.free(first).unwrap();
+    assert!(machine.allocate(1 << 20).unwrap() > first);
+    // Without a bound it is the process's memory and the address space that end.
+    let mut machine = Machine::new(Config::new(ArchId::SM90));
+    for bytes in [1 << 46, 1 << 50, isize::MAX as usize, usize::MAX - 4095, usize::MAX] {
+        let error = machine.allocate(bytes).expect_err("it is not there");
+        assert!(error.bytes == bytes && error.to_string().starts_with(&bytes.to_string()), "{error}");
+    }
+    assert!(machine.upload(&[1, 2, 3]).is_ok_and(|address| machine.read(address, 3) == Ok(vec![1, 2, 3])));
+}
+
+#[test]
+fn variables_that_do_not_fit_fail_the_launch() {
+    let text = ".version 8.6\n.target sm_90a\n.address_size 64\n.global .align 4 .b8 small[1024];\n\
+                .global .align 4 .b8 large[1073741824];\n.visible .entry k(.param .u64 out) { ret; }";
+    let module = Module::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let mut machine = Machine::new(Config { memory_bytes: 1 << 20, ..Config::new(ArchId::SM90) });
+    let fault = machine.launch(&module.kernels()[0], &Launch::linear(1, 32, 0), &[0; 8]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Launch);
+    assert!(fault.message.contains("1073741824 bytes of global memory"), "{fault}");
+    assert!(machine.allocate(1 << 20).is_ok(), "nothing of the module is left behind");
 }
 
 #[test]
@@ -225,7 +256,7 @@ fn parameters_lie_where_they_belong() {
     let run = |read: &str, short: usize| {
         let module = Module::parse(&text(read)).unwrap_or_else(|e| panic!("{e}"));
         let mut machine = Machine::new(Config::new(ArchId::SM90));
-        let out = machine.allocate(4);
+        let out = machine.allocate(4).unwrap();
         let mut parameters = vec![5, 0, 0, 0, 0, 0, 0, 0];
         parameters.extend_from_slice(&out.to_le_bytes());
         parameters.extend_from_slice(&[1, 2, 3, 4, 5, 6]);

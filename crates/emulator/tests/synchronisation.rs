@@ -26,7 +26,7 @@ fn run(body: &str, launch: Launch, seed: u64, out: usize) -> Result<(Vec<u32>, R
     );
     let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}"));
     let mut machine = Machine::new(Config { seed, profile: true, patience: 1 << 16, ..Config::new(ArchId::SM90) });
-    let output = machine.upload(&vec![0; 4 * out]);
+    let output = machine.upload(&vec![0; 4 * out]).unwrap();
     let report = machine.launch(&module.kernels()[0], &launch, &output.to_le_bytes())?;
     let bytes = machine.read(output, 4 * out).expect("the output is allocated");
     Ok((bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect(), report))

@@ -31,7 +31,7 @@ fn run(threads: usize, input: &[Vec<u32>], outputs: usize, body: &str) -> Vec<Ve
     let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}"));
     let mut machine = Machine::new(Config::new(ArchId::SM90));
     let bytes: Vec<u8> = input.iter().flatten().flat_map(|w| w.to_le_bytes()).collect();
-    let (from, to) = (machine.upload(&bytes), machine.allocate(4 * outputs * threads));
+    let (from, to) = (machine.upload(&bytes).unwrap(), machine.allocate(4 * outputs * threads).unwrap());
     let parameters: Vec<u8> = [from, to].iter().flat_map(|x| x.to_le_bytes()).collect();
     machine
         .launch(&module.kernels()[0], &Launch::linear(1, threads as u32, 0), &parameters)

@@ -5,7 +5,7 @@ mod ptx;
 
 use ptx::{INIT, Setup, dump, kernel, setup, wait};
 use warpwright_emulator::{
-    Completion, Fault, FaultKind, Launch, TensorElement, TensorFill, TensorMapSpec, TensorSwizzle,
+    Completion, Fault, FaultKind, Launch, Module, ParseReason, TensorElement, TensorFill, TensorMapSpec, TensorSwizzle,
 };
 
 const SHARED: u32 = 32 << 10;
@@ -397,6 +397,25 @@ REST:
         let map = TensorMapSpec::new(TensorElement::F32, 0x100, &[8, 8], &[32], &[64, 1]).encode().unwrap();
         setup.run(&kernel(&body), &map, Launch::linear(1, 128, SHARED)).unwrap_or_else(|f| panic!("{f}"));
         assert!(setup.output(2048) == input[4 * 256..12 * 256], "rows 4 to 11");
+    }
+}
+
+#[test]
+fn a_map_takes_no_value_that_its_field_does_not_have() {
+    for (field, legal, illegal) in [
+        // Swizzles: none, 32, 64 and 128 bytes; 4 is of sm_103a alone.
+        ("swizzle_mode", "3", "4"),
+        ("elemtype", "12", "13"),
+        ("fill_mode", "1", "2"),
+        ("interleave_layout", "0", "1"),
+        ("rank", "4", "256"),
+    ] {
+        let parse = |value: &str| {
+            Module::parse(&kernel(&format!("    tensormap.replace.tile.{field}.shared::cta.b1024.b32 [%r1], {value};")))
+        };
+        assert!(parse(legal).is_ok(), "{field} {legal}: {:?}", parse(legal).err());
+        let error = parse(illegal).expect_err(field);
+        assert!(matches!(error.reason, ParseReason::Operands(_)) && error.to_string().contains(illegal), "{error}");
     }
 }
 

@@ -192,7 +192,7 @@ pub enum TensorError {
         extents: [usize; 3],
     },
     /// More bytes than an address space has.
-    #[error("{batch} × {rows} × {cols} elements of {dtype} with strides {strides:?} reach over more than 2^63 bytes", batch = .extents[0], rows = .extents[1], cols = .extents[2])]
+    #[error("{batch} × {rows} × {cols} elements of {dtype} with strides {strides:?} reach over more than 2^63 bytes, which no memory has: give smaller extents or strides", batch = .extents[0], rows = .extents[1], cols = .extents[2])]
     TooLarge {
         /// Batch, rows, columns.
         extents: [usize; 3],

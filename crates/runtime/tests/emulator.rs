@@ -8,7 +8,7 @@ use warpwright_arch::{Arch, ArchId, DeviceInfo, Sm75, Sm80, Sm89, Sm90, Sm100};
 use warpwright_runtime::emulator::{Checks, Completion, EmulatorOptions, Fault, FaultKind};
 use warpwright_runtime::{
     Device, DeviceError, HostContext, HostProgram, Invocation, LaunchCall, LaunchTemplate, LoadError, MemoryError,
-    Program, RunError, Space, StreamError, Tensor, TensorError, WorkspaceLayout, nvrtc,
+    Order, Program, RunError, Space, StreamError, Strided, Tensor, TensorError, WorkspaceLayout, nvrtc,
 };
 
 macro_rules! need_nvrtc {
@@ -218,6 +218,28 @@ fn too_much_memory_is_refused() {
         let error = executable.workspace(&stream, bytes).unwrap_err();
         let refused = |e: &_| matches!(e, warpwright_runtime::WorkspaceError::Memory(MemoryError::OutOfMemory { .. }));
         assert!(refused(&error), "{error}");
+    }
+}
+
+#[test]
+fn a_tensor_that_does_not_fit_is_an_error_and_the_device_goes_on() {
+    need_nvrtc!();
+    let mut unknown = DeviceInfo::a100();
+    unknown.memory_bytes = 0;
+    for options in
+        [EmulatorOptions::of_tag(ArchId::SM80), EmulatorOptions::of(DeviceInfo::a100()), EmulatorOptions::of(unknown)]
+    {
+        let device = options.device().unwrap();
+        let stream = device.new_stream().unwrap();
+        for (rows, cols) in [(1 << 24, 1 << 24), (1 << 20, 1 << 40), (1 << 30, 1 << 30)] {
+            let error = Tensor::<f32>::zeros_on(&stream, Strided::dense(rows, cols, Order::RowMajor)).unwrap_err();
+            let TensorError::Memory(MemoryError::OutOfMemory { bytes, space }) = &error else { panic!("{error}") };
+            assert_eq!((*bytes, space), (4 * rows * cols, &device.space()), "{error}");
+            assert!(error.to_string().contains(&bytes.to_string()), "{error}");
+        }
+        let error = Tensor::<f32>::zeros_on(&stream, Strided::dense(1 << 40, 1 << 40, Order::RowMajor)).unwrap_err();
+        assert!(matches!(error, TensorError::TooLarge { .. }), "{error}");
+        assert_eq!(run(&device, "if (i < n) x[i] *= 2;", 100, 4).unwrap(), vec![2.0; 100]);
     }
 }
 

@@ -10,7 +10,8 @@ use warpwright_emulator::{Config, Launch, Machine, Module};
 pub fn emulate(micro: &Micro, config: Config) -> Result<Vec<u8>, String> {
     let module = Module::parse(&micro.ptx).map_err(|e| e.to_string())?;
     let mut machine = Machine::new(config);
-    let (input, output) = (machine.upload(&micro.input), machine.upload(&micro.output));
+    let mut upload = |bytes: &[u8]| machine.upload(bytes).map_err(|e| e.to_string());
+    let (input, output) = (upload(&micro.input)?, upload(&micro.output)?);
     let mut parameters = vec![0; PARAMETERS];
     if let Some((buffer, spec)) = &micro.map {
         let mut spec = spec.clone();

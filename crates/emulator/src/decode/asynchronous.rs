@@ -8,6 +8,7 @@ use crate::ir::{
 };
 use crate::machine::registers::Src;
 use crate::ptx::ast::{Operand, Reg, Width};
+use crate::tensor_map::can_replace;
 
 pub(crate) fn decode(a: &mut Args<'_, '_, '_>) -> Decoded<Option<Op>> {
     match a.instruction.opcode {
@@ -85,6 +86,11 @@ fn tensor_map(a: &mut Args<'_, '_, '_>) -> Decoded<Op> {
         return Err(ParseReason::Operands(format!("a tensor map has no field {field:?}")));
     }
     let (address, space, value) = (a.address(0)?, a.space(), a.src(a.count() - 1)?);
+    if let Src::Imm(value) = value
+        && !can_replace(field, value)
+    {
+        return Err(ParseReason::Operands(format!("{field:?} of a tensor map cannot become {value}")));
+    }
     Ok(Op::TensorMapReplace(Box::new(TensorMapReplace { space, address, field, value })))
 }
 

@@ -1,6 +1,7 @@
 //! Global memory: allocations with guard space between them.
 
-use super::address::GLOBAL_START;
+use super::address::{GLOBAL_START, SHARED_WINDOW};
+use super::{AllocationError, Config};
 use crate::check::Checks;
 use crate::check::clock::Memory;
 use crate::check::fault::{FaultKind, Violation};
@@ -19,6 +20,15 @@ const POISON: u8 = 0xFF;
 impl Region {
     pub fn new(bytes: usize, memory: Memory, checks: Checks) -> Region {
         Region { bytes: vec![POISON; bytes], shadow: Shadow::new(bytes, memory, checks) }
+    }
+
+    /// As [`Region::new`], unless the process cannot have as much, shadow included.
+    fn try_new(bytes: usize, memory: Memory, checks: Checks) -> Option<Region> {
+        let mut room = Vec::<u8>::new();
+        // The shadow starts with a bit for each byte and a pointer for each page.
+        room.try_reserve_exact(bytes.checked_add(bytes / 4)?).ok()?;
+        drop(room);
+        Some(Region::new(bytes, memory, checks))
     }
 }
 
@@ -41,20 +51,29 @@ pub(crate) struct GlobalMemory {
     allocations: Vec<Allocation>,
     next: u64,
     last: usize,
+    /// Bytes of those that live.
+    used: u64,
 }
 
 impl Default for GlobalMemory {
     fn default() -> GlobalMemory {
-        GlobalMemory { allocations: Vec::new(), next: GLOBAL_START, last: 0 }
+        GlobalMemory { allocations: Vec::new(), next: GLOBAL_START, last: 0, used: 0 }
     }
 }
 
 impl GlobalMemory {
-    pub fn allocate(&mut self, bytes: usize, checks: Checks) -> u64 {
-        let base = self.next;
-        self.next = (base + bytes as u64 + GUARD).next_multiple_of(ALIGN);
-        self.allocations.push(Allocation { base, region: Region::new(bytes, Memory::Global, checks), live: true });
-        base
+    pub fn allocate(&mut self, bytes: usize, config: &Config) -> Result<u64, AllocationError> {
+        let total = config.memory_bytes;
+        let free = total.saturating_sub(self.used);
+        let refused = AllocationError { bytes, free, total };
+        let (base, size) = (self.next, bytes as u64);
+        // Addresses are never used again, and end where those of shared memory start.
+        let next = base.checked_add(size).and_then(|end| (end.checked_add(GUARD)?).checked_next_multiple_of(ALIGN));
+        let next = next.filter(|next| size <= free && *next <= SHARED_WINDOW).ok_or(refused)?;
+        let region = Region::try_new(bytes, Memory::Global, config.checks).ok_or(refused)?;
+        self.allocations.push(Allocation { base, region, live: true });
+        (self.next, self.used) = (next, self.used + size);
+        Ok(base)
     }
 
     /// Frees the allocation that starts at `base`; its addresses are never used again.
@@ -62,7 +81,8 @@ impl GlobalMemory {
         match self.allocations.binary_search_by_key(&base, |a| a.base) {
             Ok(at) if self.allocations[at].live => {
                 self.allocations[at].live = false;
-                self.allocations[at].region = Region::default();
+                let freed = core::mem::take(&mut self.allocations[at].region);
+                self.used -= freed.bytes.len() as u64;
                 true
             }
             _ => false,

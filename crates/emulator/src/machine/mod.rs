@@ -18,7 +18,7 @@ pub(crate) mod wgmma;
 
 use crate::check::Checks;
 use crate::check::fault::{Fault, FaultKind};
-use crate::module::Kernel;
+use crate::module::{GlobalVariable, Kernel};
 use memory::GlobalMemory;
 use report::Report;
 use run::Run;
@@ -58,10 +58,12 @@ pub struct Config {
     pub patience: u64,
     /// Warp instructions that a launch may take: one that goes on beyond is taken for endless.
     pub steps: u64,
+    /// Bytes of global memory that allocations may hold together.
+    pub memory_bytes: u64,
 }
 
 impl Config {
-    /// Every check on, seed 0.
+    /// Every check on, seed 0, as much memory as the process has.
     pub fn new(arch: ArchId) -> Config {
         Config {
             seed: 0,
@@ -72,6 +74,7 @@ impl Config {
             resident_blocks: 132,
             patience: 1 << 24,
             steps: 1 << 34,
+            memory_bytes: u64::MAX,
         }
     }
 }
@@ -104,6 +107,20 @@ pub struct AddressError {
     pub address: u64,
     /// How many.
     pub len: usize,
+}
+
+/// Global memory that could not be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{bytes} bytes of global memory: of the machine's {total} bytes {free} are free, and the process must have them"
+)]
+pub struct AllocationError {
+    /// How much was asked for.
+    pub bytes: usize,
+    /// What [`Config::memory_bytes`] leaves beside the allocations that live.
+    pub free: u64,
+    /// [`Config::memory_bytes`].
+    pub total: u64,
 }
 
 /// Blocks of the largest grid: each cluster takes numbers for its warps and barriers.
@@ -140,8 +157,11 @@ impl Machine {
     }
 
     /// Allocates uninitialised memory, 256-byte aligned, with guard space around it.
-    pub fn allocate(&mut self, bytes: usize) -> u64 {
-        self.memory.allocate(bytes, self.config.checks)
+    ///
+    /// # Errors
+    /// [`AllocationError`] beyond [`Config::memory_bytes`], or where the process cannot have as much. The machine is as it was.
+    pub fn allocate(&mut self, bytes: usize) -> Result<u64, AllocationError> {
+        self.memory.allocate(bytes, &self.config)
     }
 
     /// Frees an allocation by its address. Its addresses are never used again, so later accesses are reported.
@@ -189,35 +209,58 @@ impl Machine {
     }
 
     /// Allocates memory that holds `bytes`.
-    pub fn upload(&mut self, bytes: &[u8]) -> u64 {
-        let address = self.allocate(bytes.len());
+    ///
+    /// # Errors
+    /// As [`Machine::allocate`].
+    pub fn upload(&mut self, bytes: &[u8]) -> Result<u64, AllocationError> {
+        let address = self.allocate(bytes.len())?;
         if self.write(address, bytes).is_err() {
             unreachable!("the allocation was made for these bytes");
         }
-        address
+        Ok(address)
     }
 
     /// Runs a kernel to its end. `parameters` are the bytes of its parameters, each at its natural alignment.
     pub fn launch(&mut self, kernel: &Kernel, launch: &Launch, parameters: &[u8]) -> Result<Report, Fault> {
-        self.validate(kernel, launch, parameters).map_err(|message| Fault {
+        let refused = |message: String| Fault {
             kind: FaultKind::Launch,
             message: format!("kernel `{}`: {message}", kernel.name()),
             address: None,
             site: None,
             other: None,
-        })?;
+        };
+        self.validate(kernel, launch, parameters).map_err(refused)?;
         if !self.variables.contains_key(&kernel.module.id) {
-            let mut addresses = Vec::new();
-            for variable in &kernel.module.variables {
-                let mut bytes = variable.initial.clone();
-                bytes.resize(variable.bytes as usize, 0);
-                addresses.push(self.upload(&bytes));
-            }
+            let addresses = self.place_variables(&kernel.module.variables);
+            let addresses = addresses.map_err(|error| refused(format!("the variables of its module: {error}")))?;
             self.variables.insert(kernel.module.id, addresses);
         }
         let variables = self.variables.get(&kernel.module.id).map_or(&[][..], Vec::as_slice);
         self.memory.forget();
         Run::new(&self.config, &mut self.memory, variables, kernel, launch, parameters).finish_grid()
+    }
+
+    /// Allocates variables, zero where nothing initialises them: all of them or none.
+    fn place_variables(&mut self, variables: &[GlobalVariable]) -> Result<Vec<u64>, AllocationError> {
+        let mut addresses = Vec::new();
+        for GlobalVariable { bytes, initial } in variables {
+            let placed = self.allocate(*bytes as usize).inspect(|address| {
+                let rest = *bytes as usize - initial.len();
+                if self.write(*address, initial).and(self.fill(address + initial.len() as u64, 0, rest)).is_err() {
+                    unreachable!("the allocation was made for the variable");
+                }
+            });
+            match placed {
+                Ok(address) => addresses.push(address),
+                Err(error) => {
+                    for address in addresses {
+                        self.memory.free(address);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(addresses)
     }
 
     fn validate(&self, kernel: &Kernel, launch: &Launch, parameters: &[u8]) -> Result<(), String> {

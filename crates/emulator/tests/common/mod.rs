@@ -81,11 +81,11 @@ impl Gemm {
             } else {
                 pack(&(0..x.len()).map(|i| <bf16 as Element>::from_f32(at(i))).collect::<Vec<_>>())
             };
-            machine.upload(&bytes)
+            machine.upload(&bytes).unwrap()
         };
         let (pa, pb) = (upload(&mut machine, &a, m), upload(&mut machine, &b, n));
         let size = if self.f16 { 4 } else { 2 };
-        let pd = machine.allocate(m * n * size);
+        let pd = machine.allocate(m * n * size).unwrap();
         let [tm, tn, tk] = self.tile.map(|x| x as usize);
         let (tiles_m, tiles_n, k_tiles) = (m.div_ceil(tm), n.div_ceil(tn), k.div_ceil(tk));
         let tiles = (tiles_m * tiles_n) as u32;

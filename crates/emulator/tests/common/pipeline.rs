@@ -148,7 +148,7 @@ pub fn run(text: &str, seed: u64, completion: Completion, change: Change) -> Res
     let (a, b) = (values(1), values(2));
     let bytes = |x: &[f32]| pack(&x.iter().map(|x| <bf16 as Element>::from_f32(*x)).collect::<Vec<_>>());
     let mut setup = setup(seed, completion, &bytes(&a), 64 * 64 * 4);
-    let pb = setup.machine.upload(&bytes(&b));
+    let pb = setup.machine.upload(&bytes(&b)).unwrap();
     let operand = |address| TensorMapSpec {
         swizzle: TensorSwizzle::B128,
         ..TensorMapSpec::new(TensorElement::Bf16, address, &[K as u64, 64], &[2 * K as u64], &[64, 64])

@@ -70,8 +70,8 @@ pub struct Setup {
 
 pub fn setup(seed: u64, completion: Completion, input: &[u8], output: usize) -> Setup {
     let mut machine = Machine::new(Config { seed, completion, ..Config::new(ArchId::SM90) });
-    let input = machine.upload(input);
-    let output = machine.allocate(output);
+    let input = machine.upload(input).unwrap();
+    let output = machine.allocate(output).unwrap();
     Setup { machine, input, output }
 }
 

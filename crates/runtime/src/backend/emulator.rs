@@ -41,24 +41,16 @@ impl EmulatorBackend {
         let config = options.config()?;
         nvrtc::version()?;
         let space = Space::Emulator(NEXT.fetch_add(1, Ordering::Relaxed));
-        let state = State { machine: Machine::new(config), used: 0 };
-        let shared = Emulated { options, space, state: Mutex::new(state), launches: Mutex::default() };
+        let machine = Mutex::new(Machine::new(config));
+        let shared = Emulated { options, space, machine, launches: Mutex::default() };
         Ok(Device::from_backend(EmulatorBackend { shared: Arc::new(shared) }))
     }
 }
 
 impl Emulated {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What one launch or copy at a time may use.
-#[derive(Debug)]
-struct State {
-    machine: Machine,
-    /// Bytes of all allocations.
-    used: u64,
 }
 
 impl Backend for EmulatorBackend {

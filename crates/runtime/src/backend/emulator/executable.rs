@@ -116,7 +116,7 @@ impl Kernel {
             shared_bytes: self.shared_bytes,
         };
         let outcome = {
-            let machine = &mut device.lock().machine;
+            let mut machine = device.lock();
             machine.set_resident_blocks(self.resident);
             machine.launch(kernel, &launch, call.params)
         };

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use warpwright_emulator::AllocationError;
+
 use super::Emulated;
 use crate::backend::Buffer;
 use crate::{MemoryError, Space};
@@ -16,27 +18,18 @@ pub(super) struct EmulatedBuffer {
 
 impl EmulatedBuffer {
     pub(super) fn new(device: &Arc<Emulated>, bytes: usize) -> Result<EmulatedBuffer, MemoryError> {
-        let out_of_memory = MemoryError::OutOfMemory { space: device.space, bytes };
-        let mut state = device.lock();
-        let used = state.used.checked_add(bytes as u64).filter(|used| *used <= device.options.info().memory_bytes);
-        let Some(used) = used else { return Err(out_of_memory) };
-        // The machine's own allocation ends the process where this one can be refused.
-        if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
-            return Err(out_of_memory);
-        }
-        state.used = used;
-        let address = state.machine.allocate(bytes);
+        let allocated = device.lock().allocate(bytes);
+        let address = allocated
+            .map_err(|AllocationError { bytes, .. }| MemoryError::OutOfMemory { space: device.space, bytes })?;
         Ok(EmulatedBuffer { device: device.clone(), address, bytes })
     }
 }
 
 impl Drop for EmulatedBuffer {
     fn drop(&mut self) {
-        let mut state = self.device.lock();
-        if let Err(error) = state.machine.free(self.address) {
+        if let Err(error) = self.device.lock().free(self.address) {
             log::error!("{}: {error}", self.device.space);
         }
-        state.used -= self.bytes as u64;
     }
 }
 

@@ -139,6 +139,8 @@ impl EmulatorOptions {
             profile: self.profile,
             patience: self.patience.unwrap_or(usual.patience),
             steps: self.steps.unwrap_or(usual.steps),
+            // 0 where the properties do not tell.
+            memory_bytes: if self.info.memory_bytes == 0 { usual.memory_bytes } else { self.info.memory_bytes },
             ..usual
         })
     }

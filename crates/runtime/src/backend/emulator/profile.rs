@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use warpwright_emulator::Report;
+use warpwright_emulator::{Machine, Report};
 
-use super::{EmulatorOptions, State};
+use super::EmulatorOptions;
 use crate::Space;
 
 /// Launches that are remembered: the oldest go first.
@@ -28,7 +28,8 @@ pub struct LaunchProfile {
 pub struct Emulated {
     pub(super) options: EmulatorOptions,
     pub(super) space: Space,
-    pub(super) state: Mutex<State>,
+    /// What one launch or copy at a time may use.
+    pub(super) machine: Mutex<Machine>,
     pub(super) launches: Mutex<VecDeque<LaunchProfile>>,
 }
 

@@ -64,18 +64,18 @@ impl BackendStream for EmulatedStream {
     }
 
     unsafe fn copy_from_host(&self, dst: u64, src: &[u8]) -> Result<(), MemoryError> {
-        self.device.lock().machine.write(dst, src).map_err(|error| self.outside(error))
+        self.device.lock().write(dst, src).map_err(|error| self.outside(error))
     }
 
     unsafe fn copy_to_host(&self, src: u64, dst: &mut [u8]) -> Result<(), MemoryError> {
-        self.device.lock().machine.read_into(src, dst).map_err(|error| self.outside(error))
+        self.device.lock().read_into(src, dst).map_err(|error| self.outside(error))
     }
 
     unsafe fn copy(&self, dst: u64, src: u64, bytes: usize) -> Result<(), MemoryError> {
-        self.device.lock().machine.copy(dst, src, bytes).map_err(|error| self.outside(error))
+        self.device.lock().copy(dst, src, bytes).map_err(|error| self.outside(error))
     }
 
     unsafe fn fill(&self, dst: u64, byte: u8, bytes: usize) -> Result<(), MemoryError> {
-        self.device.lock().machine.fill(dst, byte, bytes).map_err(|error| self.outside(error))
+        self.device.lock().fill(dst, byte, bytes).map_err(|error| self.outside(error))
     }
 }
