@@ -13,6 +13,11 @@ use warpwright_tests::roles::{CASES, RolesTypes, TYPES, exact, exact_copied, pro
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
+/// Whether everything is run, rather than a sample that takes a minute.
+fn nightly() -> bool {
+    std::env::var_os("WARPWRIGHT_NIGHTLY").is_some()
+}
+
 fn device(seed: u64) -> Result<Device> {
     Ok(EmulatorOptions::of_tag(ArchId::SM90).seed(seed).device()?)
 }
@@ -26,12 +31,14 @@ fn products_of_integers_are_exact() -> Result {
         .flat_map_iter(|(i, case)| {
             let (usual, seed) = (RolesTypes::of(Dtype::Bf16), i as u64);
             let [other, fp8] = [TYPES[1 + i % 3], TYPES[4 + i % 4]];
-            [
+            let all = [
                 (seed, case, case.extents.2, usual),
                 (seed + 1, case, 0, usual),
                 (seed + 2, case, 96, other),
                 (seed + 3, case, case.extents.2 + 128, fp8),
-            ]
+            ];
+            all.into_iter()
+                .filter(move |(.., types)| nightly() || types.a.is_fp8() == (i % 4 < 2) || types.a == Dtype::Bf16)
         })
         .filter_map(|(seed, case, k, types)| {
             let outcome = device(seed).and_then(|device| exact(&device, case, k, types));
@@ -49,6 +56,7 @@ fn operands_that_tma_cannot_address_are_copied() -> Result {
     let wrong: Vec<String> = CASES
         .par_iter()
         .enumerate()
+        .filter(|(i, _)| nightly() || i % 4 < 2)
         .filter_map(|(i, case)| {
             let types = [RolesTypes::of(Dtype::Bf16), TYPES[3 + i % 5]][i % 2];
             let odd = [4, 2, 1, 8][(i / 2) % 4];
@@ -66,6 +74,7 @@ fn products_with_a_in_registers_are_exact() -> Result {
     let wrong: Vec<String> = CASES
         .par_iter()
         .enumerate()
+        .filter(|(i, _)| nightly() || i % 4 >= 2)
         .filter_map(|(i, case)| {
             // Only 16 bits lie in any major.
             let types = [TYPES[i % 2], TYPES[[2, 3, 5, 7][i / 2 % 4]]][i % 2].from_registers();
@@ -75,7 +84,7 @@ fn products_with_a_in_registers_are_exact() -> Result {
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let types = RolesTypes::of(Dtype::F16).from_registers();
-    Ok(exact_copied(&device(5)?, &CASES[1], 4, types)?)
+    exact_copied(&device(5)?, &CASES[1], 4, types)
 }
 
 #[test]
