@@ -99,8 +99,9 @@ pub fn tiles(spec: &Spec, narrowest: usize) -> Vec<Mnk> {
         InstructionId::SIMT => (SIMT, 128),
         _ => (MMA_SYNC, 256),
     };
-    // The same bytes along K whatever the element: one row of shared memory.
-    let k = |k: usize| (k * 16 / spec.a.bits().max(spec.b.bits())).max(256 / spec.a.bits());
+    // The same bytes along K whatever the element, and 6 bits fill a byte: one row of shared memory.
+    let [a, b] = [spec.a, spec.b].map(|dtype| dtype.bits().next_power_of_two());
+    let k = |k: usize| (k * 16 / a.max(b)).max(256 / a);
     table
         .iter()
         .filter(|t| t.0 <= widest || !matches!(spec.schedule, ScheduleId::PINGPONG))

@@ -194,19 +194,21 @@ impl RaceTrack {
             true => (&self.sample.rows, self.problem.mnk.n),
             false => (&self.sample.columns, self.problem.mnk.m),
         };
-        let size = self.problem.d.bits() / 8;
+        let d = self.problem.d;
         let mut read = Vec::new();
         for &line in lines {
             let (row, column) = if by_rows { (line, 0) } else { (0, line) };
-            let start = self.d.layout.offset(self.sample.batch, row, column) * size;
-            let bytes = self.d.memory.view().sub_cols(start..start + length * size)?;
-            read.push((line, bytes.to_host(&self.stream)?.to_vec()?));
+            let first = self.d.layout.offset(self.sample.batch, row, column);
+            // Eight elements of every type are whole bytes.
+            let before = first % 8;
+            let bytes = d.packed_bytes(first - before)..d.packed_bytes(first + length);
+            let bytes = self.d.memory.view().sub_cols(bytes)?;
+            read.push((line, before, bytes.to_host(&self.stream)?.to_vec()?));
         }
-        let d = self.problem.d;
         Ok(self.sample.judge(d, judged, |row, column| {
             let (line, index) = if by_rows { (row, column) } else { (column, row) };
-            let bytes = read.iter().find(|(read, _)| *read == line).map(|(_, bytes)| bytes);
-            bytes.map_or(f64::NAN, |bytes| d.decode(bytes, index))
+            let bytes = read.iter().find(|(read, ..)| *read == line);
+            bytes.map_or(f64::NAN, |(_, before, bytes)| d.decode(bytes, before + index))
         })?)
     }
 }

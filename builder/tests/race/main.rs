@@ -135,6 +135,16 @@ fn every_element_order_and_batch_races_on_the_host() {
     }
 }
 
+#[test]
+fn elements_of_less_than_a_byte_race_on_the_host() {
+    for a in [Dtype::E2m1, Dtype::E3m2, Dtype::E2m3] {
+        let problem = RaceProblem::new(Mnk { m: 40, n: 48, k: 64 }, a);
+        let entrant = RaceEntrant::from_desc("auto", &GemmDesc::new(ArchId::SM100, a, Dtype::F32)).unwrap();
+        let table = race(&Device::host(), &problem, &[entrant], &RaceRules { rounds: 1, ..rules() }).unwrap();
+        assert_eq!((table.rows.len(), table.refused.len()), (1, 0), "{table}");
+    }
+}
+
 type Sized<T, W> = Composed<Sm80, bf16, f32, Operands, Plan<T, Auto, Multistage, U3, W>>;
 
 #[test]
@@ -206,9 +216,11 @@ fn a_kernel_that_cannot_be_planned_is_told_and_stops_nobody() {
 
 #[test]
 fn products_that_are_rounded_to_integers_or_saturate_are_right() {
-    for (a, d) in [(Dtype::Bf16, Dtype::I8), (Dtype::F16, Dtype::U8), (Dtype::F32, Dtype::I32), (Dtype::I8, Dtype::I8)]
-    {
-        let problem = RaceProblem { d, ..RaceProblem::new(SMALL, a) };
+    let narrow = [Dtype::U8, Dtype::I4, Dtype::U4, Dtype::E2m1, Dtype::E3m2, Dtype::E2m3, Dtype::E8m0, Dtype::I32];
+    let pairs = [Dtype::Bf16, Dtype::F64, Dtype::I8].into_iter().flat_map(|a| narrow.map(|d| (a, d)));
+    for (i, (a, d)) in pairs.chain([(Dtype::I8, Dtype::I8), (Dtype::F16, Dtype::I8)]).enumerate() {
+        let order_d = if i % 2 == 0 { Order::Row } else { Order::Column };
+        let problem = RaceProblem { d, order_d, batch: 2, ..RaceProblem::new(SMALL, a) };
         let mut desc = GemmDesc::new(ArchId::SM80, a, warpwright_spec::default_accumulator(a));
         desc.d = d;
         let entrant = RaceEntrant::from_desc("auto", &desc).unwrap();

@@ -184,7 +184,9 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
             ok!(multiple("N", tile.n, 16, 256, "the columns of one tcgen05.mma"));
         }
     }
-    ok!(multiple("K", tile.k, 256 / s.a.bits(), 8192 / s.a.bits(), "the depth of one instruction, 32 bytes"));
+    // Instructions take elements of 6 bits in a byte each.
+    let bits = s.a.bits().next_power_of_two();
+    ok!(multiple("K", tile.k, 256 / bits, 8192 / bits, "the depth of one instruction, 32 bytes"));
     if s.promotes() && s.first_in_registers() {
         return Err(Violation::PromotedFromRegisters);
     }

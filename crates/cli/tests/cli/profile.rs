@@ -94,6 +94,32 @@ fn a_problem_that_cannot_be_raced_does_not_stop_the_others_but_is_told() {
 }
 
 #[test]
+fn a_race_that_nobody_can_start_is_told_by_the_exit_code() {
+    let folder = Folder::new();
+    // Rows of 17 4-bit elements start inside a byte.
+    let outcome = folder.run(&format!("profile --shape 32x32x17 --type e2m1 {FAST}"));
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("  - auto: A of e2m1 has lines that start inside a byte"), "{}", outcome.stdout);
+}
+
+#[test]
+fn operands_that_no_machine_holds_are_refused() {
+    let folder = Folder::new();
+    let outcome = folder.run(&format!("profile --shape 33554432x1x33554432 {FAST}"));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the host has no 2251799813685248 bytes free: use smaller"), "{}", outcome.stderr);
+}
+
+#[test]
+fn outputs_are_judged_by_their_own_rounding() {
+    let folder = Folder::new();
+    for d in ["i8", "u8", "i4", "e2m1", "e3m2"] {
+        let text = folder.ok(&format!("profile --shape 33x24x17 --type f16 --output-type {d} {FAST}")).stdout;
+        assert!(text.contains("  1 auto"), "{d}: {text}");
+    }
+}
+
+#[test]
 fn batches_orders_and_types_are_raced() {
     let folder = Folder::new();
     let call = "profile --shape 33x20x17 --batch 3 --order-a column --order-b row --order-d column --type e4m3 \

@@ -93,7 +93,9 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<bool> {
     if args.output.json {
         print_json(&report)?;
     }
-    let fair = |race: &Race| race.failed.is_none() && race.refused.iter().all(|refused| !refused.wrong);
+    let fair = |race: &Race| {
+        race.failed.is_none() && !race.rows.is_empty() && race.refused.iter().all(|refused| !refused.wrong)
+    };
     Ok(!withhold && report.races.iter().all(fair))
 }
 
