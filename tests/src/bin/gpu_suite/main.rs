@@ -100,7 +100,7 @@ fn main() -> ExitCode {
         ("refusals", Box::new(|_| refusals::run(&device))),
         ("graph replay", Box::new(|_| graph::run(&device))),
         ("warp-specialised", Box::new(|_| roles::run(&device, options.small))),
-        ("ping-pong", Box::new(|_| timeline::run(&device))),
+        ("ping-pong", Box::new(|_| timeline::run(&device, options.small))),
         ("split kernels", Box::new(|_| splits::run(&device, options.small))),
         ("threads", Box::new(|_| threads::run(&device, options.small))),
         ("host time", Box::new(|_| host_time::run(&device, options.small))),
