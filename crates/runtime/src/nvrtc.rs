@@ -65,6 +65,21 @@ pub enum CompileError {
         /// Where the source was saved; `None` if no directory is writable.
         source_path: Option<PathBuf>,
     },
+    /// ptxas advises that the wgmma pipeline is not one (its messages C75xx): each instruction is waited for, or setmaxnreg is
+    /// ignored. The code would be right, and several times as slow.
+    #[error(
+        "`{name}` for {target} would run its wgmma instructions one by one{}: {message}: keep wgmma.fence, the instructions, commit_group and wait_group in one iteration, and let nothing else touch accumulators between them", saved(.source_path)
+    )]
+    Serialized {
+        /// The program's name.
+        name: String,
+        /// What it was compiled for.
+        target: Target,
+        /// ptxas's first such message.
+        message: String,
+        /// Where the source was saved; `None` if no directory is writable.
+        source_path: Option<PathBuf>,
+    },
     /// Text that cannot be handed to NVRTC.
     #[error("`{name}` has a NUL byte in its {what}, which NVRTC cannot read: remove it")]
     Nul {
@@ -145,6 +160,15 @@ pub fn compile(source: &str, name: &str, target: Target, options: &[String]) -> 
     if cubin.is_empty() {
         return Err(CompileError::NoCode { name: name.to_owned(), target });
     }
+    if let Some(message) = log.lines().map(str::trim).find(|line| line.contains("(C75")) {
+        let source_path = crate::cache::save_refused(source, name);
+        return Err(CompileError::Serialized {
+            name: name.to_owned(),
+            target,
+            message: message.to_owned(),
+            source_path,
+        });
+    }
     let ptx = ptx_of(&unit, name, target)?;
     Ok(Compiled { cubin, ptx, log, seconds: started.elapsed().as_secs_f64() })
 }
@@ -197,9 +221,9 @@ fn translate<'a>(
     }
 }
 
-/// The messages of a log that tell of lost speed: ptxas's advisories (C75xx) and spilled registers.
+/// The messages of a log that tell of lost speed, though not of so much that [`compile`] refuses it: spilled registers.
 pub fn advisories(log: &str) -> impl Iterator<Item = &str> {
-    log.lines().map(str::trim).filter(|line| line.contains("(C75") || line.to_ascii_lowercase().contains("spill"))
+    log.lines().map(str::trim).filter(|line| line.to_ascii_lowercase().contains("spill"))
 }
 
 fn fault(library: &Library, name: &str, target: Target, (call, code): (&'static str, c_int)) -> CompileError {

@@ -132,6 +132,29 @@ fn a_warm_start_takes_at_most_10_ms() {
     assert!(times[4] <= 0.010, "{times:?}");
 }
 
+/// Accumulators that are zeroed before a loop without a fence in it: ptxas waits for every instruction.
+#[test]
+fn serialized_wgmma_is_refused() {
+    need_nvrtc!();
+    let source = r#"
+extern "C" __global__ void __launch_bounds__(128, 1) serial(float* out, unsigned long long a, unsigned long long b, int n) {
+    float d[4] = {0, 0, 0, 0};
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    for (int i = 0; i < n; ++i) {
+        asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b));
+    }
+    asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory");
+    for (int i = 0; i < 4; ++i) out[threadIdx.x * 4 + i] = d[i];
+}
+"#;
+    let error = nvrtc::compile(source, "serial", target("sm_90a"), &[]).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(&error, CompileError::Serialized { message, .. } if message.contains("(C75")), "{text}");
+    assert!(text.starts_with("`serial` for sm_90a would run its wgmma instructions one by one"), "{text}");
+    remove_saved(&error);
+}
+
 #[test]
 fn source_target_and_options_each_make_another_kernel() {
     need_nvrtc!();
@@ -149,7 +172,9 @@ fn source_target_and_options_each_make_another_kernel() {
 }
 
 fn remove_saved(error: &CompileError) {
-    if let CompileError::Refused { source_path: Some(path), .. } = error {
+    if let CompileError::Refused { source_path: Some(path), .. }
+    | CompileError::Serialized { source_path: Some(path), .. } = error
+    {
         let _ = std::fs::remove_file(path);
     }
 }
