@@ -193,7 +193,10 @@ fn resolve_schedule(
         return Ok(None);
     }
     let narrow = too_narrow(spec, facts);
-    let copied = narrow.filter(|_| device_code::mainloop(&Spec { loader: LoaderId::CP_ASYNC, ..*spec }));
+    // Below 4 bytes a warp group's plain loads keep the instructions waiting, where Multistage has other blocks to run.
+    let asynchronous = facts.widths.a.min(facts.widths.b) >= CP_ASYNC_ALIGNMENT;
+    let copies = Spec { loader: LoaderId::CP_ASYNC, ..*spec };
+    let copied = narrow.filter(|_| (asynchronous || !auto) && device_code::mainloop(&copies));
     let substitute = if let Some((operand, dtype)) = unread {
         Substitute::Unreadable { principal, operand, dtype }
     } else if !device_code::mainloop(spec) {
@@ -228,6 +231,8 @@ fn resolve_schedule(
 
 /// What TMA needs of addresses and strides, in bytes.
 const TMA_ALIGNMENT: usize = 16;
+/// What cp.async needs.
+const CP_ASYNC_ALIGNMENT: usize = 4;
 
 /// An operand that the spec's loader cannot address, and its alignment.
 fn too_narrow(spec: &Spec, facts: &OperandFacts) -> Option<(&'static str, usize)> {
