@@ -134,7 +134,7 @@ fn the_machine_code_holds_what_the_arithmetic_says() {
         let opcode = if case.a.bits() == 8 { "QGMMA" } else { "HGMMA" };
         let (partial, held) = (plan.resources.partial_columns, plan.spec.first_in_registers());
         // Of sums that stay in the instruction, the first K tile is not the loop's, which accumulates.
-        let (columns, tiles) = if partial > 0 { (case.tile.1 / partial, 1) } else { (1, 2) };
+        let (columns, tiles) = case.tile.1.checked_div(partial).map_or((1, 2), |columns| (columns, 1));
         assert_eq!(count(opcode), tiles * parts * columns * blocks, "{case:?}");
         // A batch of instructions is waited for once: of a K block with A in registers, else of a stage, or of promoted sums.
         let waits = match (partial > 0, held) {
