@@ -5,7 +5,7 @@
 use warpwright_arch::{ArchId, DeviceInfo};
 use warpwright_builder::auto::{OperandFacts, Prediction, alternatives, explain, predict, resolve, resolve_split};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{GemmDesc, KernelPlan, Mnk, Problem, SchedulerId, Spec};
+use warpwright_spec::{GemmDesc, KernelPlan, Mnk, Order, Problem, ScheduleId, SchedulerId, Spec};
 
 fn devices() -> [(DeviceInfo, ArchId); 4] {
     [
@@ -184,4 +184,19 @@ fn problems_of_every_size_are_planned_or_refused() {
             }
         }
     }
+}
+
+/// A kernel of the transposed problem has its tile's rows where the user has columns: 64x128 for them is 128x64 for two warp groups.
+#[test]
+fn tiles_of_column_major_outputs_are_judged_as_the_kernel_has_them() {
+    let (device, problem) = (DeviceInfo::h200(), Problem::dense(1024, 1024, 1024));
+    let facts = OperandFacts { order_c: Order::Column, order_d: Order::Column, ..OperandFacts::K_MAJOR };
+    let spec = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32).spec().unwrap();
+    let all = alternatives(&spec, &device, &problem, &facts).unwrap();
+    let cooperative = |tile| move |p: &&KernelPlan| p.spec.schedule == ScheduleId::COOPERATIVE && p.tile == tile;
+    assert!(all.iter().all(|plan| plan.transposed));
+    assert!(all.iter().any(|plan| cooperative(Mnk::new(128, 64, 64))(&plan)));
+    assert_eq!(all.iter().find(cooperative(Mnk::new(64, 128, 64))), None);
+    // As many as of row-major D, whose kernels they are.
+    assert_eq!(all.len(), alternatives(&spec, &device, &problem, &OperandFacts::K_MAJOR).unwrap().len());
 }

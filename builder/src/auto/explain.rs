@@ -115,7 +115,13 @@ fn predicted(t: &mut String, p: &Prediction, flops: f64) {
     );
     let _ =
         write!(t, "    SMs      {:.1} us: {:.1} us pipe, {:.1} us epilogue", us(p.compute), us(p.pipe), us(p.epilogue));
-    let _ = if p.split > 0.0 { writeln!(t, ", {:.1} us split", us(p.split)) } else { writeln!(t) };
+    for (what, seconds) in [("split", p.split), ("for power", p.power)] {
+        // What rounds to nothing is not mentioned.
+        if us(seconds) >= 0.05 {
+            let _ = write!(t, ", {:.1} us {what}", us(seconds));
+        }
+    }
+    t.push('\n');
     let _ = writeln!(t, "    L2->SM   {:.1} us: {:.1} MB", us(p.l2), mb(p.l2_bytes));
     let _ = writeln!(t, "    HBM      {:.1} us: {:.1} MB", us(p.memory), mb(p.memory_bytes));
 }

@@ -23,7 +23,9 @@ pub struct Prediction {
     pub epilogue: f64,
     /// What it takes to put the parts of tiles together.
     pub split: f64,
-    /// The three together.
+    /// What it waits because power is short, and the clock sinks.
+    pub power: f64,
+    /// The four together.
     pub compute: f64,
     /// Bytes from L2 to SMs: operands of every tile, and partial sums.
     pub l2_bytes: f64,
@@ -74,7 +76,7 @@ const PARTIAL_BYTES: f64 = 31.0;
 /// Bytes of D (and C) that an SM moves in a cycle.
 const EPILOGUE_BYTES: f64 = 29.0;
 /// The part of the data sheet's bandwidth that a kernel sees whose loads never wait.
-pub(super) const MEMORY_EFFICIENCY: f64 = 0.85;
+const MEMORY_EFFICIENCY: f64 = 0.85;
 /// Cycles until device memory answers, which all bytes in flight share.
 const MEMORY_LATENCY: f64 = 1050.0;
 /// The part of L2 in which operands stay between waves.
@@ -207,6 +209,7 @@ pub fn predict(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Pre
         pipe,
         epilogue,
         split,
+        power: 0.0,
         compute,
         l2_bytes,
         l2,

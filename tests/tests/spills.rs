@@ -1,0 +1,69 @@
+//! Registers must suffice for whatever `Auto` may choose of Hopper's kernels: a sample of them through NVRTC, all nightly.
+
+#![allow(clippy::print_stdout, reason = "says what was skipped, and how many kernels were compiled")]
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+use warpwright::builder::auto::{OperandFacts, alternatives};
+use warpwright::prelude::{ArchId, Dtype, GemmDesc, Problem};
+use warpwright::runtime::nvrtc;
+use warpwright::spec::Order;
+use warpwright::{AccumulationId, DeviceInfo, KernelPlan};
+use warpwright_tests::need_nvrtc;
+
+/// Kernels of the sample.
+const SAMPLE: usize = 12;
+
+/// Operands, accumulators, D, and how sums are kept.
+const TYPES: &[(Dtype, Dtype, Dtype, AccumulationId)] = &[
+    (Dtype::Bf16, Dtype::F32, Dtype::Bf16, AccumulationId::PROMOTED),
+    (Dtype::Bf16, Dtype::F32, Dtype::F32, AccumulationId::PROMOTED),
+    (Dtype::Tf32, Dtype::F32, Dtype::F32, AccumulationId::PROMOTED),
+    (Dtype::I8, Dtype::I32, Dtype::I32, AccumulationId::PROMOTED),
+    (Dtype::E4m3, Dtype::F32, Dtype::Bf16, AccumulationId::FAST_ACCUM),
+    (Dtype::E4m3, Dtype::F32, Dtype::Bf16, AccumulationId::PROMOTED),
+    (Dtype::E4m3, Dtype::F32, Dtype::F32, AccumulationId::PROMOTED),
+];
+
+/// Everything that a plan of an open description is chosen from, each kernel once.
+fn candidates() -> Vec<KernelPlan> {
+    let (device, problem) = (DeviceInfo::h200(), Problem::dense(4096, 4096, 4096));
+    let mut seen = HashSet::new();
+    let mut plans = Vec::new();
+    for &(element, acc, d, accumulation) in TYPES {
+        for order_d in [Order::Row, Order::Column] {
+            let desc = GemmDesc { d, accumulation, ..GemmDesc::new(ArchId::SM90, element, acc) };
+            let facts = OperandFacts { order_c: order_d, order_d, ..OperandFacts::K_MAJOR };
+            let all = alternatives(&desc.spec().expect("legal"), &device, &problem, &facts).expect("planned");
+            // Splits and walks are arguments.
+            let kernel = |plan: &KernelPlan| {
+                (element, d, accumulation, plan.spec.schedule, plan.tile, plan.cluster, plan.resources.stages, order_d)
+            };
+            plans.extend(all.into_iter().filter(|plan| seen.insert(kernel(plan))));
+        }
+    }
+    plans
+}
+
+#[test]
+fn what_auto_chooses_from_does_not_spill() {
+    need_nvrtc!();
+    let all = candidates();
+    assert!(all.len() > 1000, "only {} kernels", all.len());
+    let nightly = std::env::var_os("WARPWRIGHT_NIGHTLY").is_some();
+    let step = if nightly { 1 } else { all.len().div_ceil(SAMPLE) };
+    let target = "sm_90a".parse().expect("a target");
+    let sample: Vec<_> = all.iter().step_by(step).collect();
+    let spilled: Vec<_> = sample
+        .par_iter()
+        .filter_map(|plan| {
+            let (name, source) = (plan.name(), warpwright::kernels::lower::source(plan).expect("lowered"));
+            let compiled = nvrtc::compile(&source, &name, target, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let advisories: Vec<_> = nvrtc::advisories(&compiled.log).map(str::to_owned).collect();
+            (!advisories.is_empty()).then(|| format!("{name}: {}", advisories.join("; ")))
+        })
+        .collect();
+    println!("{} of {} kernels compiled", sample.len(), all.len());
+    assert!(spilled.is_empty(), "{} spill: {spilled:#?}", spilled.len());
+}
