@@ -15,10 +15,10 @@ const FILL: f64 = 2800.0;
 /// What waits add to a K tile's instructions.
 const OVERHEAD: f64 = 1.10;
 /// Cycles of a barrier round, once a K tile, and what it takes longer where blocks load for one another.
-const STAGE_CYCLES: f64 = 66.0;
-const CLUSTER_CYCLES: f64 = 82.0;
+const STAGE_CYCLES: f64 = 64.0;
+const CLUSTER_CYCLES: f64 = 85.0;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
-const SHARED_BYTES: f64 = 96.0;
+const SHARED_BYTES: f64 = 95.0;
 const SHARED_PORT: f64 = 128.0;
 /// Bytes of K of one instruction.
 const DEPTH_BYTES: usize = 32;
@@ -29,18 +29,19 @@ const L2_TOGETHER: f64 = 42.0;
 /// Bytes of D (and C) that an SM moves in a cycle when all do.
 const EPILOGUE_BYTES: f64 = 14.0;
 /// What rows of fewer bytes in a slab of D take longer, each.
-const NARROW_SLAB: (usize, f64) = (64, 1.65);
+const NARROW_SLAB: (usize, f64) = (64, 1.7);
 /// Cycles from one of two groups that take turns to the other.
-const HANDOVER: f64 = 600.0;
+const HANDOVER: f64 = 1100.0;
 /// The part of the data sheet's bandwidth that lines of 128 bytes get, each of another row of an operand.
 const MEMORY_EFFICIENCY: f64 = 0.7;
-/// Where power is short the clock sinks until products cost no more than there is, so that SMs that wait for another cost little:
-/// cycles of a product's pipe stand for its energy, and what shared memory gives in one cycle for so much of that.
-const SHARED_ENERGY: f64 = 0.14;
+/// Where power is short the clock sinks until products cost no more than there is, so that SMs that wait for another cost
+/// little. Cycles of a product's pipe stand for its energy, and what shared memory gives in one for so much of that; zeros that
+/// fill tiles beyond D take none.
+const SHARED_ENERGY: f64 = 0.09;
 /// What that time grows by each time that a kernel is ten times as long as the first figure.
-const POWER: (f64, f64) = (200e-6, 0.4);
+const POWER: (f64, f64) = (245e-6, 0.45);
 /// How sharply the longer of both decides.
-const SHARPNESS: f64 = 4.5;
+const SHARPNESS: f64 = 4.3;
 /// Sums that an SM adds in a cycle where they are promoted.
 const ADDED: f64 = 128.0;
 /// Cycles from a warp group's last instruction of a sum to the first of the next, which other groups may fill, and what a K
@@ -90,7 +91,9 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let memory = memory_bytes / (device.memory_bandwidth * MEMORY_EFFICIENCY);
     let energy = (m * n * k) as f64 / model.rates.products + SHARED_ENERGY * shared * SHARED_BYTES / SHARED_PORT;
     let alone = pipe + epilogue;
-    let powered = seconds(tiles as f64 / resident as f64 * k_tiles as f64 * energy) * growth(alone);
+    let bound = problem.bound();
+    let whole_tiles = space.groups as f64 * (bound.m as f64 * bound.n as f64) / (m * n) as f64;
+    let powered = seconds(whole_tiles / resident as f64 * k_tiles as f64 * energy) * growth(alone);
     let compute = (alone.powf(SHARPNESS) + powered.powf(SHARPNESS)).powf(1.0 / SHARPNESS);
     let fixed = if cluster > 1 { FIXED + CLUSTER_FIXED } else { FIXED };
     Prediction {
