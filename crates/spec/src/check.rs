@@ -11,9 +11,6 @@ pub const MAX_ARGUMENTS: usize = 24;
 /// Registers that a wgmma takes beside its accumulators, as the assembler counts: m64n208 is refused at 128 with "130 or
 /// higher", m64n240 with "146 or higher".
 const INSTRUCTION_REGISTERS: usize = 26;
-/// Fewest columns of a sum that is promoted, and the accumulators of a thread above which it takes them: of fewer columns there
-/// are so many sums that their addresses spill (every tile was compiled; 256x176 takes twice the time of 256x128 on an H200).
-const FEW_COLUMNS: (usize, usize) = (24, 128);
 /// Most accumulators of 32 bits that the warps of mma.sync keep: 64 x 64 a warp, eight warps.
 const MMA_SYNC_ACCUMULATORS: usize = 128 * 256;
 
@@ -213,12 +210,6 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
         let at_most = (plan.consumer_registers() - WGMMA_REGISTERS).saturating_sub(fragments);
         if given > at_most {
             return Err(Violation::WarpGroupAccumulators { tile, groups, given, at_most, promoted: s.promotes() });
-        }
-        let accumulators = tile.m * tile.n / (128 * groups);
-        let (at_least, at_most) = FEW_COLUMNS;
-        if s.promotes() && plan.partial_columns < at_least && accumulators > at_most {
-            let given = plan.partial_columns;
-            return Err(Violation::PromotedColumns { tile, given, at_least, accumulators, at_most });
         }
         // The assembler grants one instruction no more registers than a thread is launched with.
         let columns = if s.promotes() { plan.partial_columns } else { tile.n };

@@ -41,19 +41,6 @@ pub enum Violation {
         /// Whether sums that are promoted are among them.
         promoted: bool,
     },
-    /// Sums that are promoted, of so few columns at a time, in a thread of so many accumulators, that addresses spill.
-    PromotedColumns {
-        /// The tile.
-        tile: Mnk,
-        /// Columns of a sum.
-        given: usize,
-        /// Fewest.
-        at_least: usize,
-        /// Accumulators of a thread.
-        accumulators: usize,
-        /// Most beside which sums may have any number of columns.
-        at_most: usize,
-    },
     /// More columns of one wgmma than the registers of a launched thread hold.
     InstructionColumns {
         /// Its columns.
@@ -231,11 +218,6 @@ impl Violation {
                 .s("a ").mnk(tile).s(" tile over ").n(groups).s(" warp group(s) gives each thread ").n(given)
                 .s(if promoted { " accumulators and sums to promote" } else { " accumulators" })
                 .s(", but at most ").n(at_most).s(" fit its registers; lower N, or M"),
-            Violation::PromotedColumns { tile, given, at_least, accumulators, at_most } => t
-                .s("a ").mnk(tile).s(" tile gives each thread ").n(accumulators)
-                .s(" accumulators, which leaves registers for sums of ").n(given)
-                .s(" columns to promote at a time; with more than ").n(at_most).s(" accumulators that takes ").n(at_least)
-                .s(", or addresses spill; use a tile N that is a multiple of 32, a smaller tile, or FastAccum"),
             Violation::InstructionColumns { given, threads, registers, at_most } => t
                 .s("a wgmma of N = ").n(given).s(" in blocks of ").n(threads).s(" threads, which launch with ").n(registers)
                 .s(" registers each: that is enough for N = ").n(at_most).s("; lower tile N, or take fewer warp groups"),

@@ -76,14 +76,6 @@ fn numbers_are_named() {
             "Sm80 has no instruction for the Auto schedule that multiplies e4m3 by e4m3 into f32",
         ),
         (
-            GemmDesc {
-                schedule: ScheduleId::COOPERATIVE,
-                tile: tile(256, 176, 128),
-                ..GemmDesc::new(ArchId::SM90, Dtype::E4m3, Dtype::F32)
-            },
-            "a 256x176x128 tile gives each thread 176 accumulators, which leaves registers for sums of 16 columns to promote at a time; with more than 128 accumulators that takes 24, or addresses spill; use a tile N that is a multiple of 32, a smaller tile, or FastAccum",
-        ),
-        (
             GemmDesc { order_a: Some(Order::Column), ..GemmDesc::new(ArchId::SM90, Dtype::E4m3, Dtype::F32) },
             "Wgmma cannot read A of e4m3 that is MN-major: this type must be K-major, A RowMajor and B ColumnMajor; transpose it once, or store it K-major",
         ),
