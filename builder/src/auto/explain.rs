@@ -1,7 +1,7 @@
 use super::{Prediction, predict};
 use std::fmt::Write;
 use warpwright_arch::DeviceInfo;
-use warpwright_spec::{KernelPlan, LoaderId, Problem, Substitute};
+use warpwright_spec::{KernelPlan, LoaderId, Problem, ScheduleId, Substitute};
 
 /// Why this plan: what was decided, what it occupies, and how long the model thinks it takes.
 pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> String {
@@ -58,7 +58,9 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
             );
         }
     }
-    let (wm, wn) = r.warps;
+    // Pingpong's two warp groups have a tile each.
+    let tiles_at_once = if matches!(plan.spec.schedule, ScheduleId::PINGPONG) { 2 } else { 1 };
+    let (wm, wn) = (r.warps.0 / tiles_at_once, r.warps.1);
     let _ = writeln!(
         t,
         "  tile       {}{}, {} x {} warps of {} x {}, {} threads",
