@@ -1,7 +1,7 @@
 // Loads what TMA cannot address: the threads of a warp group copy by cp.async, or element by element where alignment forbids that
 // (operands.cuh), into the layout that TMA would fill. Blocks of a cluster load for themselves.
 struct Sm90CopyLoader {
-    static constexpr bool multicast = false;
+    static constexpr bool shares_a = false, shares_b = false;
     static constexpr bool direct = OperandA::Copy::direct || OperandB::Copy::direct;
     static constexpr bool asynchronous = !OperandA::Copy::direct || !OperandB::Copy::direct;
     // A thread arrives when it has stored, and again when what it copies has landed.

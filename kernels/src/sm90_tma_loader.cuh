@@ -7,7 +7,7 @@
 //   box_mn(i), box_k(i)         where box i begins in its slice
 //   box_offset(i), box_bytes    where it goes, from the slice's start, and its size
 struct Sm90TmaLoader {
-    static constexpr bool multicast = cfg::cluster_size > 1;
+    static constexpr bool shares_a = OperandA::slices > 1, shares_b = OperandB::slices > 1;
     static constexpr unsigned arrivals = 1;
     static constexpr unsigned stage_bytes = OperandA::slices * OperandA::boxes * OperandA::box_bytes +
                                             OperandB::slices * OperandB::boxes * OperandB::box_bytes;

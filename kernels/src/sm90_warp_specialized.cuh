@@ -13,7 +13,7 @@
 // `Wgmma::multiply<accumulate>` is one instruction of `Wgmma::n` columns and a K block of `Wgmma::k`, `Wgmma::finish` waits for
 // all. Where `cfg::promotion` is not 0 the sum of so many products is made by itself, then added to the accumulators.
 //
-//   Loader  multicast                   whether blocks of a cluster load for one another
+//   Loader  shares_a, shares_b          whether the blocks of a row of the cluster load A's tile for one another, those of a column B's
 //           arrivals                    at a full barrier, each time
 //           takes_part()                whether this thread of the producer's loads
 //           begin(work, first_k)        from there on
@@ -97,11 +97,16 @@ struct Sm90Cluster {
         for (unsigned r = 0; r < cfg::cluster_m; ++r) mask |= 1u << cluster::rank(r, column);
         return static_cast<unsigned short>(mask);
     }
-    // Of the cfg::cluster_m + cfg::cluster_n - 1 blocks whose loads this one reads, number i: its row, then the rest of its
-    // column.
+    // Of the blocks whose loads this one reads, number i: its row if that shares A's tile, or else itself; then the rest of
+    // its column if that shares B's. Nobody else may arrive: who shares nothing runs ahead, and arrives twice in a phase.
+    template <class Loader>
+    static constexpr unsigned in_row = Loader::shares_a ? cfg::cluster_n : 1;
+    template <class Loader>
+    static constexpr unsigned producers = in_row<Loader> + (Loader::shares_b ? cfg::cluster_m - 1 : 0);
+    template <class Loader>
     __device__ __forceinline__ unsigned producer(unsigned i) const {
-        if (i < cfg::cluster_n) return cluster::rank(row, i);
-        const unsigned other = i - cfg::cluster_n;
+        if (i < in_row<Loader>) return cluster::rank(row, Loader::shares_a ? i : column);
+        const unsigned other = i - in_row<Loader>;
         return cluster::rank(other < row ? other : other + 1, column);
     }
 };
@@ -121,7 +126,8 @@ struct Sm90WarpSpecialized {
     static constexpr unsigned consumer_warps = consumer_threads / 32;
     // With ping-pong one warp group alone reads a stage.
     static constexpr unsigned reading_warps = cfg::pingpong ? 4 : consumer_warps;
-    static constexpr unsigned readers = Loader::multicast ? cfg::cluster_m + cfg::cluster_n - 1 : 1;
+    // A stage is read by as many blocks as load for this one.
+    static constexpr unsigned readers = Sm90Cluster::producers<Loader>;
 
     const Params& params;
     unsigned shared;
@@ -387,11 +393,11 @@ struct Sm90WarpSpecialized {
     // Tells the producers of everything in the stage that this warp has read it.
     __device__ __forceinline__ void release(const Sm90Stage& s) const {
         const unsigned lane = threadIdx.x % 32;
-        if constexpr (!Loader::multicast) {
+        if constexpr (readers == 1) {
             if (lane == 0) ptx::mbarrier_arrive(empty(s.index));
         } else {
             // No branch: it would part the instructions around it, and the assembler then runs them one by one.
-            ptx::mbarrier_arrive_remote(empty(s.index), place.producer(lane), lane < readers);
+            ptx::mbarrier_arrive_remote(empty(s.index), place.producer<Loader>(lane), lane < readers);
         }
     }
 };

@@ -28,6 +28,7 @@ macro_rules! need_nvrtc {
 }
 
 pub mod case;
+pub mod chain;
 pub mod choice;
 pub mod compare;
 pub mod emulated;

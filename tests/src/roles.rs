@@ -53,6 +53,9 @@ pub const CASES: &[RolesCase] = &[
     RolesCase { schedule: COOPERATIVE, tile: (128, 112, 64), cluster: (1, 1), stages: Some(3), orders: (R, R, R), extents: (130, 240, 72) },
     RolesCase { schedule: COOPERATIVE, tile: (192, 144, 64), cluster: (1, 1), stages: Some(2), orders: (C, C, R), extents: (200, 152, 136) },
     RolesCase { schedule: PINGPONG, tile: (64, 208, 64), cluster: (2, 1), stages: Some(2), orders: (R, C, R), extents: (136, 216, 264) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 64), cluster: (4, 2), stages: Some(3), orders: (R, C, R), extents: (700, 200, 136) },
+    RolesCase { schedule: PINGPONG, tile: (64, 64, 64), cluster: (1, 8), stages: Some(2), orders: (C, R, R), extents: (72, 600, 200) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 32, 64), cluster: (4, 4), stages: Some(2), orders: (R, R, R), extents: (520, 136, 136) },
 ];
 
 /// What is multiplied, how sums are kept, and where A is read.

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use warpwright::Alignment;
 use warpwright::prelude::*;
 use warpwright::runtime::emulator::EmulatorOptions;
+use warpwright_tests::chain::permuted;
 use warpwright_tests::need_nvrtc;
 use warpwright_tests::roles::{CASES, RolesTypes, TYPES, exact, exact_copied, promotion, same_bits};
 
@@ -85,6 +86,13 @@ fn products_with_a_in_registers_are_exact() -> Result {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let types = RolesTypes::of(Dtype::F16).from_registers();
     exact_copied(&device(5)?, &CASES[1], 4, types)
+}
+
+#[test]
+fn chained_products_read_what_the_last_one_wrote() -> Result {
+    need_nvrtc!(Ok(()));
+    permuted(&device(1)?, 5, false)?;
+    permuted(&device(2)?, 5, true)
 }
 
 #[test]

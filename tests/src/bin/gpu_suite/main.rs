@@ -91,7 +91,7 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 13] = [
+    let parts: [(&str, Run<'_>); 14] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
@@ -100,6 +100,7 @@ fn main() -> ExitCode {
         ("refusals", Box::new(|_| refusals::run(&device))),
         ("graph replay", Box::new(|_| graph::run(&device))),
         ("warp-specialised", Box::new(|_| roles::run(&device, options.small))),
+        ("chains", Box::new(|_| chains(&device, options.small))),
         ("ping-pong", Box::new(|_| timeline::run(&device, options.small))),
         ("split kernels", Box::new(|_| splits::run(&device, options.small))),
         ("threads", Box::new(|_| threads::run(&device, options.small))),
@@ -127,6 +128,20 @@ fn main() -> ExitCode {
         }
     }
     if right { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// Dependent products back to back, launched one behind the other and overlapping.
+fn chains(device: &Device, small: bool) -> Part {
+    if device.info().capability.map(|c| c.number()) != Some(90) {
+        return Ok("not here: the kernels are sm_90's".into());
+    }
+    let (links, times) = if small { (5, 2) } else { (500, 20) };
+    for programmatic in [false, true] {
+        for _ in 0..times {
+            warpwright_tests::chain::permuted(device, links, programmatic).map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(format!("{times} x {links} products, each of the last one's result; the same with programmatic launches"))
 }
 
 fn options() -> Result<Options, String> {
