@@ -51,7 +51,7 @@ pub fn write(rows: &[Row]) -> String {
     text
 }
 
-/// Rows that [`write`] wrote.
+/// Rows that [`write()`] wrote.
 ///
 /// # Errors
 /// What line is not one.
