@@ -132,20 +132,6 @@ pub(crate) enum Slot<'a> {
     Dropped,
 }
 
-/// The packed bytes of an epilogue's parameters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ParamBytes {
-    bytes: [u8; ParamBlock::MAX_BYTES],
-    len: usize,
-}
-
-impl core::ops::Deref for ParamBytes {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
 /// A program with arguments that fit. Making one allocates nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
@@ -266,20 +252,14 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// The kernel's parameters, as [`ParamBlock`] lays them out. Dropped matrices get null pointers.
-    pub fn pack(&self) -> ParamBytes {
-        let mut packed = ParamBytes { bytes: [0; ParamBlock::MAX_BYTES], len: self.block.size() };
-        self.pack_in(&mut packed.bytes);
-        packed
-    }
-
-    /// Bytes that [`pack`](Self::pack) makes.
+    /// Bytes that [`pack`](Self::pack) writes.
     pub fn packed_bytes(&self) -> usize {
         self.block.size()
     }
 
-    /// As [`pack`](Self::pack), to bytes that are zero and as many as are needed, or more.
-    pub fn pack_in(&self, packed: &mut [u8]) {
+    /// Writes the kernel's parameters, as [`ParamBlock`] lays them out, to bytes that are zero and at least
+    /// [`packed_bytes`](Self::packed_bytes). Dropped matrices get null pointers.
+    pub fn pack(&self, packed: &mut [u8]) {
         for (field, slot) in self.block.fields().iter().zip(&self.slots) {
             let mut at = field.offset;
             let mut word = |x: [u8; 8]| {

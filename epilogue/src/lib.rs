@@ -48,7 +48,7 @@ mod program;
 mod share;
 
 pub use args::{Arg, Args};
-pub use bound::{BindError, Bound, OutputShape, ParamBytes};
+pub use bound::{BindError, Bound, OutputShape};
 pub use collective::{CollectiveEpilogue, Epilogue, EpilogueContract};
 pub use convert::{Convert, convert};
 pub use expr::{Expr, Fusion, IntoExpr, NodeOn};

@@ -35,6 +35,7 @@ pub mod emulated;
 pub mod expected;
 pub mod expression;
 pub mod fuzz;
+pub mod launched;
 pub mod layouts;
 pub mod library;
 pub mod micro;

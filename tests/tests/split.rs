@@ -6,13 +6,13 @@
 use std::error::Error;
 
 use rayon::prelude::*;
-use warpwright::epilogue::{OutputShape, Program as Epilogue};
 use warpwright::kernels::{Arguments, lower};
 use warpwright::prelude::*;
 use warpwright::runtime::emulator::{EmulatorOptions, FaultKind};
-use warpwright::runtime::{HostContext, HostProgram, Invocation, WorkspacePtr};
+use warpwright::runtime::{Invocation, WorkspacePtr};
 use warpwright::spec::Alignment;
 use warpwright::{CallArgs, RunError, ScheduleId, SchedulerId};
+use warpwright_tests::launched::{NotOnTheHost, packed};
 use warpwright_tests::need_nvrtc;
 use warpwright_tests::random::{draw, normal};
 
@@ -219,14 +219,6 @@ fn threads_and_streams_share_a_kernel() -> Result {
     })
 }
 
-struct NoHost;
-
-impl HostProgram for NoHost {
-    fn run(&self, _: &HostContext<'_>) -> std::result::Result<(), Box<dyn Error + Send + Sync>> {
-        Err("not on the host".into())
-    }
-}
-
 /// Runs a kernel whose source was changed; `None` if the change is in none of its text.
 fn broken(scheduler: SchedulerId, from: &str, to: &str, seed: u64) -> Result<std::result::Result<Vec<f32>, FaultKind>> {
     let device = device(seed)?;
@@ -239,7 +231,6 @@ fn broken(scheduler: SchedulerId, from: &str, to: &str, seed: u64) -> Result<std
     program.launches[0].source = source;
     let (a, b) = (matrix(5, M, K)?.to_device(&stream)?, matrix(6, N, K)?.to_device(&stream)?);
     let mut d = Tensor::<f32>::zeros_on(&stream, Strided::dense(M, N, Order::RowMajor))?;
-    let epilogue = Epilogue::of(plan.spec.epilogue, plan.spec.acc, plan.spec.d)?;
     let executable = device.load(&program)?;
     let regions = lower::workspace(&plan, &problem, 4);
     let at = lower::DeviceWorkspace {
@@ -253,18 +244,8 @@ fn broken(scheduler: SchedulerId, from: &str, to: &str, seed: u64) -> Result<std
         epilogue: &Default::default(),
         extra: &[],
     };
-    let maps = lower::TensorMaps::of(&plan, &epilogue)?;
-    let bound = epilogue.bind(arguments.epilogue, OutputShape::of(&problem), arguments.d.space())?;
-    let mut call = lower::DeviceCall::default();
-    lower::call(
-        &mut call,
-        &plan,
-        &problem,
-        &arguments,
-        &bound,
-        lower::DeviceSide { resident: 4, maps: &maps, workspace: at },
-    )?;
-    let invocation = Invocation { launches: &[call.launch()], host: &NoHost };
+    let call = packed(&device, &plan, &problem, &arguments, 4, at)?;
+    let invocation = Invocation { launches: &[call.launch()], host: &NotOnTheHost };
     // SAFETY: the emulator checks every access.
     match unsafe { executable.run(&stream, &invocation) } {
         Ok(()) => Ok(Ok(d.to_host(&stream)?.to_vec()?)),

@@ -219,7 +219,7 @@ impl Packed {
         put(&[0; 4]);
         values.scheduler.iter().for_each(|s| put(&s.to_le_bytes()));
         values.workspace.iter().for_each(|s| put(&s.to_le_bytes()));
-        epilogue.pack_in(&mut self.bytes[form.epilogue()..]);
+        epilogue.pack(&mut self.bytes[form.epilogue()..]);
     }
 
     /// Writes an encoded map, the `i`-th of the block.
@@ -274,7 +274,9 @@ mod tests {
         let end = form.epilogue();
         let halves: Vec<u32> = packed[80..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(halves, [11, 12, 13, 0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23, 0]);
-        assert_eq!(packed[end..], *bound.pack());
+        let mut arguments = vec![0; bound.packed_bytes()];
+        bound.pack(&mut arguments);
+        assert_eq!(packed[end..], arguments);
         assert_eq!(packed[end + 16..end + 20], 1.5f32.to_le_bytes());
         for (output, source) in [(false, false), (true, false), (true, true)] {
             let form = Form { operands: OperandKind::TensorMaps, output, source };

@@ -5,7 +5,8 @@ use warpwright::layout::{Layout, LayoutError, Tiler, layout};
 use warpwright::runtime::{Invocation, LaunchCall, Program};
 use warpwright::{Device, Tensor};
 
-use super::{NotHere, launch, program};
+use super::{launch, program};
+use crate::launched::NotOnTheHost;
 
 const ROWS: usize = 256;
 const COLUMNS: usize = 128;
@@ -81,7 +82,7 @@ impl Gather {
         let params = Self::params(matrix.view().raw().address(), out.view_mut()?.raw().address());
         let calls = [LaunchCall { grid: [self.blocks(), 1, 1], params: &params }];
         // SAFETY: the block is `Params`; both tensors hold the matrix's elements and live until `out` is read.
-        unsafe { executable.run(&stream, &Invocation { launches: &calls, host: &NotHere }) }?;
+        unsafe { executable.run(&stream, &Invocation { launches: &calls, host: &NotOnTheHost }) }?;
         Ok(self.right(&out.to_host(&stream)?.to_vec()?))
     }
 }

@@ -9,10 +9,9 @@ mod groups;
 
 use std::fmt::Write;
 
+use crate::launched::NotOnTheHost;
 use warpwright::layout::lower::IndexFunction;
-use warpwright::runtime::{
-    HostContext, HostProgram, Invocation, LaunchCall, LaunchTemplate, Order, Program, Strided, WorkspaceLayout,
-};
+use warpwright::runtime::{Invocation, LaunchCall, LaunchTemplate, Order, Program, Strided, WorkspaceLayout};
 use warpwright::{ArchId, Device, Tensor};
 
 pub use gather::Gather;
@@ -151,15 +150,6 @@ pub fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w)).collect()
 }
 
-/// There is nothing to run on the CPU: there the layouts themselves are evaluated.
-struct NotHere;
-
-impl HostProgram for NotHere {
-    fn run(&self, _: &HostContext<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Err("index functions run where there is device code".into())
-    }
-}
-
 /// Runs every function of the group on the device and compares; the number of coordinates that agree.
 ///
 /// # Errors
@@ -183,7 +173,7 @@ pub fn check(device: &Device, group: &Group) -> Result<usize, Box<dyn std::error
         group.functions.iter().zip(&params).map(|(f, params)| LaunchCall { grid: grid(f), params }).collect();
     // SAFETY: each block is the kernel's `Params`; its tensors hold `n` coordinates an argument and `n` results, and live
     // until the results are read below.
-    unsafe { executable.run(&stream, &Invocation { launches: &launches, host: &NotHere }) }?;
+    unsafe { executable.run(&stream, &Invocation { launches: &launches, host: &NotOnTheHost }) }?;
     for (checked, output) in group.functions.iter().zip(&outputs) {
         checked.judge(&words(&output.to_host(&stream)?.to_vec()?))?;
     }

@@ -5,12 +5,12 @@ use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::time::Instant;
 
 use warpwright::arch::Target;
-use warpwright::epilogue::{OutputShape, Program as Epilogue};
 use warpwright::kernels::lower;
 use warpwright::prelude::*;
-use warpwright::runtime::{Executable, HostContext, HostProgram, Invocation, cache::Cache, nvrtc};
+use warpwright::runtime::{Executable, Invocation, cache::Cache, nvrtc};
 use warpwright::spec::{KernelPlan, Problem};
 use warpwright::{Arguments, DeviceInfo, ScheduleId};
+use warpwright_tests::launched::{NotOnTheHost, packed};
 use warpwright_tests::stand_in::stand_in;
 
 use crate::Part;
@@ -19,7 +19,7 @@ use crate::Part;
 const BURST: usize = 64;
 const ROUNDS: usize = 400;
 
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// `CUlaunchConfig`.
 #[repr(C)]
@@ -84,11 +84,7 @@ impl Calls {
 
     /// A burst's mean in us.
     fn burst(&mut self) -> Result<f64> {
-        let started = Instant::now();
-        for i in 0..BURST {
-            (self.run)(i)?;
-        }
-        let mean = started.elapsed().as_secs_f64() * 1e6 / BURST as f64;
+        let mean = burst(&mut self.run)?;
         self.stream.synchronize()?;
         Ok(mean)
     }
@@ -117,9 +113,9 @@ fn times(device: &Device, rounds: usize) -> Result<String> {
     let (mut ours, mut theirs, mut bares) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
         ours.push(calls.burst()?);
-        theirs.push(burst(|| empty.launch())?);
+        theirs.push(burst(|_| empty.launch())?);
         empty.synchronize()?;
-        bares.push(burst(|| bare.launch())?);
+        bares.push(burst(|_| bare.launch())?);
         bare.stream.synchronize()?;
     }
     let (ours, theirs, bares, alone) = (median(ours), median(theirs), median(bares), without_driver(rounds)?);
@@ -131,10 +127,10 @@ fn times(device: &Device, rounds: usize) -> Result<String> {
 }
 
 /// The mean of a burst of launches in us.
-fn burst(launch: impl Fn() -> Result<()>) -> Result<f64> {
+fn burst(mut launch: impl FnMut(usize) -> Result<()>) -> Result<f64> {
     let started = Instant::now();
-    for _ in 0..BURST {
-        launch()?;
+    for i in 0..BURST {
+        launch(i)?;
     }
     Ok(started.elapsed().as_secs_f64() * 1e6 / BURST as f64)
 }
@@ -147,14 +143,6 @@ struct Bare {
     _operands: [Tensor<bf16>; 3],
 }
 
-struct NoHost;
-
-impl HostProgram for NoHost {
-    fn run(&self, _: &HostContext<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Err("a program for a GPU was run on the CPU".into())
-    }
-}
-
 impl Bare {
     fn new(device: &Device, plan: &KernelPlan) -> Result<Bare> {
         let stream = device.new_stream()?;
@@ -162,7 +150,6 @@ impl Bare {
         let operand = |rows, columns| Tensor::<bf16>::zeros_on(&stream, Strided::dense(rows, columns, Order::RowMajor));
         let (a, b, mut d) = (operand(m, k)?, operand(n, k)?, operand(m, n)?);
         let problem = Problem::dense(m, n, k);
-        let epilogue = Epilogue::of(plan.spec.epilogue, plan.spec.acc, plan.spec.d)?;
         let arguments = Arguments {
             a: a.view().raw(),
             b: b.view().transposed().raw(),
@@ -170,18 +157,13 @@ impl Bare {
             epilogue: &Default::default(),
             extra: &[],
         };
-        let bound = epilogue.bind(arguments.epilogue, OutputShape::of(&problem), arguments.d.space())?;
-        let maps = lower::TensorMaps::of(plan, &epilogue)?;
-        let side =
-            lower::DeviceSide { resident: device.info().sms as usize, maps: &maps, workspace: Default::default() };
-        let mut call = lower::DeviceCall::default();
-        lower::call(&mut call, plan, &problem, &arguments, &bound, side)?;
-        call.encode_maps(&Default::default(), |map| device.encode_tensor_map(map), |_, _| false)?;
+        let resident = device.info().sms as usize;
+        let call = packed(device, plan, &problem, &arguments, resident, Default::default())?;
         Ok(Bare { executable: device.load(&lower::program(plan)?)?, stream, call, _operands: [a, b, d] })
     }
 
     fn launch(&self) -> Result<()> {
-        let invocation = Invocation { launches: &[self.call.launch()], host: &NoHost };
+        let invocation = Invocation { launches: &[self.call.launch()], host: &NotOnTheHost };
         // SAFETY: the operands are this device's, of the problem's extents, and live as long as this.
         Ok(unsafe { self.executable.run(&self.stream, &invocation) }?)
     }
@@ -203,7 +185,7 @@ struct Empty {
 
 impl Empty {
     fn new(plan: &KernelPlan, grid: usize) -> Result<Empty> {
-        let program = warpwright::kernels::lower::program(plan)?;
+        let program = lower::program(plan)?;
         let template = program.launches.first().ok_or("no launch")?;
         let bytes = template.params_bytes;
         let source = format!(

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use warpwright::Device;
 use warpwright::arch::ArchId;
 use warpwright::runtime::{
-    HostContext, HostProgram, Invocation, LaunchCall, LaunchTemplate, Program, TensorMapSpec, TensorView,
-    WorkspaceLayout,
+    Invocation, LaunchCall, LaunchTemplate, Program, TensorMapSpec, TensorView, WorkspaceLayout,
 };
+use warpwright_tests::launched::NotOnTheHost;
 use warpwright_tests::micro::{Buffer, Micro, Outcome, PARAMETERS, Record, all, emulate, parse, write};
 
 /// How long one kernel may take with its loading, and the first one with the driver's start.
@@ -229,15 +229,6 @@ fn child(out: &Path, stripe: usize, first: usize) -> Result<String> {
     Ok(DONE.to_owned())
 }
 
-/// Micro-kernels mean nothing on the CPU.
-struct Nothing;
-
-impl HostProgram for Nothing {
-    fn run(&self, _: &HostContext<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
-}
-
 fn one(device: &Device, micro: &Micro) -> Result<Vec<u8>> {
     let stream = device.new_stream()?;
     // Buffers are never empty.
@@ -273,7 +264,7 @@ fn one(device: &Device, micro: &Micro) -> Result<Vec<u8>> {
     let call = LaunchCall { grid: [micro.blocks, 1, 1], params: &parameters };
     // SAFETY: the parameter is the kernel's: a map over one buffer and the buffers' addresses, which outlive the run. What a
     // kernel that faults on purpose does is the GPU's to contain.
-    unsafe { executable.run(&stream, &Invocation { launches: &[call], host: &Nothing }) }?;
+    unsafe { executable.run(&stream, &Invocation { launches: &[call], host: &NotOnTheHost }) }?;
     stream.synchronize()?;
     Ok(output.view().to_host(&stream)?.to_vec()?)
 }

@@ -1,16 +1,16 @@
 //! When each warp group of a Pingpong kernel multiplies and when it stores, by timers that are written into its text: one
 //! group's epilogue must run under the other's products.
 
-use warpwright::epilogue::{OutputShape, Program as Epilogue};
 use warpwright::kernels::lower;
 use warpwright::prelude::*;
-use warpwright::runtime::{HostContext, HostProgram, Invocation, WorkspacePtr};
+use warpwright::runtime::{Invocation, WorkspacePtr};
 use warpwright::spec::Problem;
 use warpwright::{Arguments, ScheduleId, SchedulerId};
+use warpwright_tests::launched::{NotOnTheHost, packed};
 
 use crate::Part;
 
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Short products, so that storing takes a good part of the time.
 const EXTENTS: (usize, usize, usize) = (4096, 4096, 512);
@@ -45,14 +45,6 @@ pub fn run(device: &Device, small: bool) -> Part {
     timeline(device).map_err(|e| e.to_string())
 }
 
-struct NoHost;
-
-impl HostProgram for NoHost {
-    fn run(&self, _: &HostContext<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Err("a program for a GPU was run on the CPU".into())
-    }
-}
-
 /// The kernel's text with a timer before and behind its parts.
 fn with_timers(source: &str) -> Result<String> {
     let mut text = source.to_owned();
@@ -85,7 +77,6 @@ fn timeline(device: &Device) -> Result<String> {
     };
     let problem = Problem::dense(m, n, k);
     let plan = AnyGemm::new(&desc, device)?.plan(&problem)?;
-    let epilogue = Epilogue::of(plan.spec.epilogue, plan.spec.acc, plan.spec.d)?;
     let mut program = lower::program(&plan)?;
     for launch in &mut program.launches {
         launch.source = with_timers(&launch.source)?;
@@ -104,22 +95,11 @@ fn timeline(device: &Device) -> Result<String> {
         epilogue: &Default::default(),
         extra: &[],
     };
-    let bound = epilogue.bind(arguments.epilogue, OutputShape::of(&problem), arguments.d.space())?;
-    let maps = lower::TensorMaps::of(&plan, &epilogue)?;
     let at = lower::DeviceWorkspace { partials, ..Default::default() };
-    let mut call = lower::DeviceCall::default();
-    lower::call(
-        &mut call,
-        &plan,
-        &problem,
-        &arguments,
-        &bound,
-        lower::DeviceSide { resident: blocks, maps: &maps, workspace: at },
-    )?;
-    call.encode_maps(&Default::default(), |map| device.encode_tensor_map(map), |_, _| false)?;
+    let call = packed(device, &plan, &problem, &arguments, blocks, at)?;
     // The second launch is the one that is read: its code and operands are where they are wanted.
     for _ in 0..2 {
-        let invocation = Invocation { launches: &[call.launch()], host: &NoHost };
+        let invocation = Invocation { launches: &[call.launch()], host: &NotOnTheHost };
         // SAFETY: the operands are this device's, of the problem's extents, and live until the stream is waited for; the
         // record has room for every block's turns.
         unsafe { executable.run(&stream, &invocation) }?;
