@@ -187,14 +187,15 @@ impl ComposedLayout {
     pub const fn max_common_vector(&self, b: &Self) -> Result<i64, LayoutError> {
         let mut vector = tri!(self.layout.max_common_vector(&b.layout));
         let (s, t) = (&self.swizzle, &b.swizzle);
-        if s.bits == t.bits && (s.bits == 0 || (s.base == t.base && s.shift == t.shift)) {
+        let alike = s.bits == t.bits && (s.bits == 0 || (s.base == t.base && s.shift == t.shift));
+        if alike && (s.bits == 0 || self.offset.value() == b.offset.value()) {
             return Ok(vector);
         }
-        let swizzles = [s, t];
+        let both = [self, b];
         let mut i = 0;
         while i < 2 {
-            let adjacent = 1i64 << swizzles[i].base;
-            if !swizzles[i].is_identity() && vector > adjacent {
+            let adjacent = both[i].adjacent();
+            if !both[i].swizzle.is_identity() && vector > adjacent {
                 vector = adjacent;
             }
             i += 1;
@@ -208,11 +209,16 @@ impl ComposedLayout {
     /// As [`Layout::max_common_layout`].
     pub const fn max_common_layout(&self, b: &Layout) -> Result<Layout, LayoutError> {
         let common = tri!(self.layout.max_common_layout(b));
-        let adjacent = Int::Static(1 << self.swizzle.base);
+        let adjacent = Int::Static(self.adjacent());
         if self.swizzle.is_identity() || adjacent.value() >= common.size().value() {
             return Ok(common);
         }
         common.compose(&tri!(Layout::contiguous(adjacent)))
+    }
+
+    /// Neighbours that the swizzle leaves neighbours, from the offset on and from every multiple of them.
+    const fn adjacent(&self) -> i64 {
+        gcd(1 << self.swizzle.base, self.offset.value())
     }
 
     /// The same composed layout with every integer static.

@@ -241,7 +241,7 @@ impl Layout {
         Ok(Self { shape: tri!(self.shape.unflatten(profile)), stride: tri!(self.stride.unflatten(profile)) })
     }
 
-    /// The layout with modes `begin..end` gathered into one mode.
+    /// The layout with modes `begin..end` gathered into one mode; of no modes an empty one, of size 1, as in CuTe.
     ///
     /// # Errors
     /// [`LayoutError::ModeRange`] when the range does not lie within the modes.
@@ -253,15 +253,17 @@ impl Layout {
         let mut b = Builder::new();
         b.open();
         let mut i = 0;
-        while i < rank {
+        while i <= rank {
             if i == begin {
                 b.open();
             }
-            b.mode(self, i);
-            i += 1;
             if i == end {
                 b.close();
             }
+            if i < rank {
+                b.mode(self, i);
+            }
+            i += 1;
         }
         b.close();
         b.finish()

@@ -48,6 +48,10 @@ pub const fn check(s: &Spec) -> Result<(), Violation> {
         if !legal || cluster.m * cluster.n > at_most {
             return Err(Violation::Cluster { cluster, at_most });
         }
+        // Its blocks would all take the tiles of the first: nothing of a Multistage mainloop shares a cluster's work.
+        if matches!(s.schedule, ScheduleId::MULTISTAGE) && cluster.m * cluster.n > 1 {
+            return Err(Violation::LoneBlocks { cluster });
+        }
         if matches!(s.schedule, ScheduleId::TWO_SM) && cluster.m % 2 != 0 {
             return Err(Violation::PairNeedsCluster { m: cluster.m });
         }

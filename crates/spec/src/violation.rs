@@ -73,6 +73,11 @@ pub enum Violation {
         /// Most blocks in one.
         at_most: usize,
     },
+    /// A cluster of a schedule whose blocks know of none.
+    LoneBlocks {
+        /// The cluster.
+        cluster: Mnk,
+    },
     /// TwoSm without a pair along M.
     PairNeedsCluster {
         /// Cluster extent along M.
@@ -235,6 +240,9 @@ impl Violation {
             Violation::Cluster { cluster, at_most } => t
                 .s("cluster ").mnk(cluster).s(": extents must be powers of two, K must be 1, and at most ").n(at_most)
                 .s(" blocks may form a cluster; 2x1, 1x2 and 2x2 are usual"),
+            Violation::LoneBlocks { cluster } => t
+                .s("cluster ").mnk(cluster)
+                .s(": blocks of Multistage kernels work alone; use 1x1x1, or a schedule of warp groups, such as Cooperative"),
             Violation::PairNeedsCluster { m } => t
                 .s("TwoSm pairs two blocks along M, so cluster M must be even, but it is ").n(m).s("; use Cluster<2, 1>"),
             Violation::PingpongRows { m } => t

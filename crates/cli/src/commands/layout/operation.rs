@@ -151,7 +151,7 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
             let right = n.composed(b)?;
             let answer = if *vector {
                 Answer::Int(left.max_common_vector(&right)?)
-            } else if left.is_plain() {
+            } else if left.is_plain() && !right.is_plain() {
                 right.max_common_layout(&left.layout)?.into()
             } else {
                 left.max_common_layout(&n.layout("max-common of two layouts", b)?)?.into()
