@@ -3,6 +3,8 @@
 use crate::auto::PlanError;
 use crate::core::Core;
 use crate::error::{BuildError, RunError};
+use crate::tune::{PlanChoice, Tuning};
+use std::sync::Arc;
 use warpwright_epilogue::Args;
 use warpwright_kernels::Arguments;
 use warpwright_runtime::{Device, Executable, RawView, RawViewMut, Stream, WorkspacePtr};
@@ -73,6 +75,16 @@ impl AnyGemm {
     /// rounded up to a power of two.
     pub fn rasterized(self, raster: RasterOrder, swizzle: usize) -> AnyGemm {
         AnyGemm { core: self.core.rasterized(raster, swizzle) }
+    }
+
+    /// The same kernel by the plan that decides this, whatever the model, or a record, says.
+    pub fn chosen(self, choice: PlanChoice) -> AnyGemm {
+        AnyGemm { core: self.core.chosen(choice) }
+    }
+
+    /// As [`Kernel::tuned_by`](crate::Kernel::tuned_by).
+    pub fn tuned_by(self, tuning: Option<Arc<Tuning>>) -> AnyGemm {
+        AnyGemm { core: self.core.tuned_by(tuning) }
     }
 
     /// As [`Kernel::programmatic_launch`](crate::Kernel::programmatic_launch).

@@ -5,6 +5,7 @@ use crate::error::{BuildError, RunError};
 use crate::infer::{Call, infer};
 use crate::launch;
 use crate::plans::{Key, Plans, Prepared};
+use crate::tune::{PlanChoice, Tuning};
 use std::fmt;
 use std::sync::Arc;
 use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
@@ -23,6 +24,10 @@ pub(crate) struct Core {
     walk: Option<(RasterOrder, usize)>,
     /// Parts that K is cut into, if the caller decided it.
     splits: Option<usize>,
+    /// What the plan decides, if the caller decided all of it.
+    choice: Option<PlanChoice>,
+    /// Winners of races to ask first.
+    tuning: Option<Arc<Tuning>>,
     /// Whether launches are programmatic.
     programmatic: bool,
 }
@@ -42,6 +47,9 @@ impl Core {
             plans: Arc::new(Plans::new()),
             walk: None,
             splits: None,
+            choice: None,
+            // An emulated device has no time to race for.
+            tuning: device.emulated().is_none().then(Tuning::global),
             programmatic: false,
         };
         let typical = Problem::dense(TYPICAL, TYPICAL, TYPICAL);
@@ -66,8 +74,12 @@ impl Core {
     }
 
     pub(crate) fn explain(&self, problem: &Problem) -> Result<String, PlanError> {
-        let plan = self.resolve(problem, &self.usual_facts(problem))?;
-        Ok(auto::explain(&plan, self.device.info(), problem))
+        let facts = self.usual_facts(problem);
+        let mut text = auto::explain(&self.resolve(problem, &facts)?, self.device.info(), problem);
+        if self.tuned(problem, &facts).is_some() {
+            text.push_str(Tuning::NOTE);
+        }
+        Ok(text)
     }
 
     pub(crate) fn plan(&self, problem: &Problem) -> Result<KernelPlan, PlanError> {
@@ -159,11 +171,21 @@ impl Core {
     }
 
     fn resolve(&self, problem: &Problem, facts: &OperandFacts) -> Result<KernelPlan, PlanError> {
-        let mut plan = auto::resolve_split(&self.spec, self.device.info(), problem, facts, self.splits)?;
+        let mut plan = match (self.choice, self.tuned(problem, facts)) {
+            (Some(choice), _) => auto::resolve_choice(&self.spec, self.device.info(), problem, facts, &choice)?,
+            (None, Some(plan)) => plan,
+            _ => auto::resolve_split(&self.spec, self.device.info(), problem, facts, self.splits)?,
+        };
         if let Some((raster, swizzle)) = self.walk {
             (plan.raster, plan.swizzle) = (raster, swizzle);
         }
         Ok(plan)
+    }
+
+    /// What won a race, where the caller decided nothing.
+    fn tuned(&self, problem: &Problem, facts: &OperandFacts) -> Option<KernelPlan> {
+        let tuning = self.tuning.as_ref().filter(|_| self.choice.is_none() && self.splits.is_none())?;
+        tuning.plan(&self.spec, self.device.info(), problem, facts)
     }
 
     fn load(&self, plan: &KernelPlan) -> Result<Executable, BuildError> {
@@ -196,6 +218,20 @@ impl Core {
     /// The same kernel with K cut into as many parts, whatever the plan would choose.
     pub(crate) fn splits(mut self, parts: usize) -> Core {
         self.splits = Some(parts.max(1));
+        self.plans = Arc::new(self.plans.without_problems());
+        self
+    }
+
+    /// The same kernel by that plan, whatever else there is.
+    pub(crate) fn chosen(mut self, choice: PlanChoice) -> Core {
+        self.choice = Some(choice);
+        self.plans = Arc::new(self.plans.without_problems());
+        self
+    }
+
+    /// The same kernel, which asks these winners first, or nobody.
+    pub(crate) fn tuned_by(mut self, tuning: Option<Arc<Tuning>>) -> Core {
+        self.tuning = tuning;
         self.plans = Arc::new(self.plans.without_problems());
         self
     }

@@ -3,7 +3,9 @@
 use crate::auto::PlanError;
 use crate::core::Core;
 use crate::error::{BuildError, RunError};
+use crate::tune::Tuning;
 use core::marker::PhantomData;
+use std::sync::Arc;
 use warpwright_epilogue::{Args, Expr, Fusion};
 use warpwright_kernels::{Arguments, GemmKernel};
 use warpwright_numeric::Element;
@@ -141,6 +143,11 @@ impl<'a, K: GemmKernel> Gemm<'a, K> {
         Gemm { kernel: self.kernel.splits(parts), ..self }
     }
 
+    /// As [`Kernel::tuned_by`].
+    pub fn tuned_by(self, tuning: Option<Arc<Tuning>>) -> Self {
+        Gemm { kernel: self.kernel.tuned_by(tuning), ..self }
+    }
+
     /// As [`Kernel::programmatic_launch`].
     pub fn programmatic_launch(self) -> Self {
         Gemm { kernel: self.kernel.programmatic_launch(), ..self }
@@ -249,6 +256,12 @@ impl<K: GemmKernel> Kernel<K> {
     /// of parts.
     pub fn splits(self, parts: usize) -> Self {
         Kernel { core: self.core.splits(parts), ..self }
+    }
+
+    /// The same kernel, which asks these winners of races what to take for a problem; `None`: the model alone decides. A kernel
+    /// asks [`Tuning::global`] unless it is told otherwise, but on an emulated device; one with a slot that is named asks nobody.
+    pub fn tuned_by(self, tuning: Option<Arc<Tuning>>) -> Self {
+        Kernel { core: self.core.tuned_by(tuning), ..self }
     }
 
     /// The same kernel with *programmatic dependent launch*: its blocks may start, and set themselves up, while the kernel

@@ -12,7 +12,7 @@
 //!
 //! `K` is a [`Composed`], which lists what the user named and stands for a `GemmUniversal` of three collectives.
 //! [`AnyGemm`] is the same from values: a [`GemmDesc`](warpwright_spec::GemmDesc) in place of types. [`race`] times kernels
-//! against each other and against cuBLASLt.
+//! against each other and against cuBLASLt, and [`tune`] remembers who won.
 
 mod any;
 pub mod auto;
@@ -28,6 +28,7 @@ mod list;
 mod place;
 mod plans;
 pub mod race;
+pub mod tune;
 
 pub use any::{AnyGemm, CallArgs};
 pub use auto::PlanError;

@@ -1,3 +1,4 @@
+use crate::tune::PlanChoice;
 use thiserror::Error;
 use warpwright_arch::{ArchId, ArchMismatch};
 use warpwright_numeric::Dtype;
@@ -90,5 +91,13 @@ pub enum PlanError {
         source: Violation,
         /// The device's name.
         device: String,
+    },
+    /// A choice that was given is no plan of this kernel for this problem.
+    #[error(
+        "none of this kernel's plans for the problem is {choice}: leave the choice to the plan, or name tile and schedule"
+    )]
+    NoSuchPlan {
+        /// What was given.
+        choice: PlanChoice,
     },
 }

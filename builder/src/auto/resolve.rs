@@ -1,6 +1,7 @@
 use super::splits::{usual, with_splits};
 use super::tiles::{tiles, warp_group_tiles};
 use super::{OperandFacts, PlanError, predict};
+use crate::tune::PlanChoice;
 use warpwright_arch::DeviceInfo;
 use warpwright_kernels::device_code;
 use warpwright_numeric::Dtype;
@@ -60,6 +61,38 @@ pub fn alternatives(
     let mut all = Vec::new();
     plans(spec, device, problem, facts, None, &mut |plan| all.push(plan))?;
     Ok(all)
+}
+
+/// The same, the one that [`resolve`] takes first, and the others as the model ranks them.
+///
+/// # Errors
+/// As there.
+pub fn ranked(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+) -> Result<Vec<KernelPlan>, PlanError> {
+    let mut all: Vec<(f64, KernelPlan)> = Vec::new();
+    plans(spec, device, problem, facts, None, &mut |plan| all.push((predict(&plan, device, problem).rank(), plan)))?;
+    all.sort_by(|x, y| x.0.total_cmp(&y.0));
+    Ok(all.into_iter().map(|(_, plan)| plan).collect())
+}
+
+/// The plan that decides what `choice` says.
+///
+/// # Errors
+/// As [`resolve`], and if there is none such.
+pub fn resolve_choice(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+    choice: &PlanChoice,
+) -> Result<KernelPlan, PlanError> {
+    let all = ranked(spec, device, problem, facts)?;
+    let found = all.into_iter().find(|plan| PlanChoice::of(plan) == *choice);
+    found.ok_or(PlanError::NoSuchPlan { choice: *choice })
 }
 
 /// Calls `f` with every plan that fills a spec's open slots.

@@ -4,6 +4,7 @@ use super::{RaceError, RaceProblem};
 use crate::any::AnyGemm;
 use crate::error::BuildError;
 use crate::list::Kernels;
+use crate::tune::PlanChoice;
 use warpwright_runtime::Device;
 use warpwright_spec::{GemmDesc, Node, RasterOrder, Spec, Violation};
 
@@ -14,12 +15,13 @@ pub struct RaceEntrant {
     spec: Spec,
     walk: Option<(RasterOrder, usize)>,
     splits: Option<usize>,
+    choice: Option<PlanChoice>,
 }
 
 impl RaceEntrant {
     /// A kernel of a spec. Without a label it goes by its plan's name.
     pub fn new(label: impl Into<String>, spec: &Spec) -> RaceEntrant {
-        RaceEntrant { label: label.into(), spec: *spec, walk: None, splits: None }
+        RaceEntrant { label: label.into(), spec: *spec, walk: None, splits: None, choice: None }
     }
 
     /// A kernel from values.
@@ -44,6 +46,12 @@ impl RaceEntrant {
     /// The same kernel with K cut into as many parts, as [`Kernel::splits`](crate::Kernel::splits) does.
     pub fn splits(mut self, parts: usize) -> RaceEntrant {
         self.splits = Some(parts);
+        self
+    }
+
+    /// The same kernel by the plan that decides this, whatever the model, or a record, says.
+    pub fn chosen(mut self, choice: PlanChoice) -> RaceEntrant {
+        self.choice = Some(choice);
         self
     }
 
@@ -91,6 +99,9 @@ impl RaceEntrant {
         let mut gemm = AnyGemm::from_spec(&spec, device)?;
         if let Some((raster, swizzle)) = self.walk {
             gemm = gemm.rasterized(raster, swizzle);
+        }
+        if let Some(choice) = self.choice {
+            gemm = gemm.chosen(choice);
         }
         Ok(match self.splits {
             Some(parts) => gemm.splits(parts),

@@ -1,12 +1,17 @@
 //! What is raced.
 
 use crate::auto::OperandFacts;
+use warpwright_arch::DeviceInfo;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{Order as Memory, Strided};
 use warpwright_spec::{Alignment, CopyWidths, Mnk, Order, Problem, default_output};
 
 /// Bytes of the widest copy.
 const WIDEST: usize = 16;
+
+/// What a kernel takes at best that waits for device memory alone, behind a flushed cache and timed by events: seconds, and the
+/// part of the data sheet's bandwidth. Measured on one H200 with bulk copies (4.3 µs + bytes / 4.6 TB/s).
+const FLOOR: (f64, f64) = (4.3e-6, 4.6 / 4.8);
 
 /// One product, or a batch of equal ones, of dense operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +57,20 @@ impl RaceProblem {
         2.0 * self.mnk.m as f64 * self.mnk.n as f64 * self.mnk.k as f64 * self.batch as f64
     }
 
+    /// Bytes of A, B and D.
+    pub fn bytes(&self) -> f64 {
+        let Mnk { m, n, k } = self.mnk;
+        let of = |rows: usize, columns: usize, dtype: Dtype| rows as f64 * columns as f64 * dtype.bits() as f64 / 8.0;
+        self.batch as f64 * (of(m, k, self.a) + of(k, n, self.b) + of(m, n, self.d))
+    }
+
+    /// The least time in which a device can read A and B and write D, in seconds: what is measured so for an H200, elsewhere
+    /// the same part of the data sheet's bandwidth. `None` on the CPU.
+    pub fn floor(&self, device: &DeviceInfo) -> Option<f64> {
+        let (fixed, part) = FLOOR;
+        (!device.is_host()).then(|| fixed + self.bytes() / (part * device.memory_bandwidth))
+    }
+
     /// The layouts of A, B and D.
     pub(super) fn layouts(&self) -> [Strided; 3] {
         let Mnk { m, n, k } = self.mnk;
@@ -63,7 +82,7 @@ impl RaceProblem {
     }
 
     /// What plans need to know of the operands, which start at a multiple of what any copy moves.
-    pub(super) fn facts(&self) -> OperandFacts {
+    pub(crate) fn facts(&self) -> OperandFacts {
         let layouts = self.layouts();
         let width = |operand: usize, dtype: Dtype, order: Order| {
             layouts[operand].alignment(0, dtype, memory(order)).clamp(1, WIDEST)
@@ -79,7 +98,7 @@ impl RaceProblem {
     }
 
     /// The same for plans.
-    pub(super) fn problem(&self) -> Problem {
+    pub(crate) fn problem(&self) -> Problem {
         let Mnk { m, n, k } = self.mnk;
         let CopyWidths { a, b, c, d } = self.facts().widths;
         let problem = if self.batch == 1 { Problem::dense(m, n, k) } else { Problem::batched(m, n, k, self.batch) };

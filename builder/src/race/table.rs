@@ -18,6 +18,8 @@ pub struct RaceTable {
     pub flush_bytes: usize,
     /// What operands and order were drawn from.
     pub seed: u64,
+    /// What the product takes at best, for its bytes alone, in seconds; `None` on the CPU.
+    pub floor: Option<f64>,
     /// Who ran, by median.
     pub rows: Vec<RaceRow>,
     /// Who did not, and why.
@@ -81,6 +83,7 @@ impl RaceTable {
             rounds: rules.rounds,
             flush_bytes: track.flush_bytes(),
             seed: rules.seed,
+            floor: track.problem().floor(track.device().info()),
             rows: Vec::new(),
             refused: Vec::new(),
             withheld: false,
@@ -124,6 +127,10 @@ impl fmt::Display for RaceTable {
         let RaceTable { device, problem, rounds, flush_bytes, .. } = self;
         writeln!(f, "{problem}, on {device}")?;
         writeln!(f, "medians of {rounds} interleaved rounds, {} MiB filled before every run", flush_bytes >> 20)?;
+        if let Some(floor) = self.floor {
+            let mb = problem.bytes() * 1e-6;
+            writeln!(f, "at best {:.2} us: {mb:.1} MB from and to device memory, behind a flushed cache", floor * 1e6)?;
+        }
         if !self.rows.is_empty() {
             let head = ["", "median us", "least us", "TFLOP/s", "cuBLASLt/it", "predicted us", "predicted/median"];
             let [place, median, least, rate, ratio, predicted, off] = head;

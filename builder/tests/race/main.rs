@@ -1,6 +1,7 @@
 //! Races on the host, and on a device whose clock is wound by hand.
 
 mod clockwork;
+mod tuning;
 
 use clockwork::{Event, device, untimed};
 use warpwright_arch::{ArchId, DeviceInfo, Sm80};

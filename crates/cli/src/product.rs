@@ -9,7 +9,7 @@ use crate::request::Kernel;
 use std::time::{Duration, Instant};
 use warpwright::builder::auto::{self, OperandFacts};
 use warpwright::spec::{self, CopyWidths};
-use warpwright::{Alignment, AnyGemm, CallArgs, Device, KernelPlan, Mnk, Problem, Strided};
+use warpwright::{Alignment, AnyGemm, CallArgs, Device, KernelPlan, Mnk, Problem, Strided, Tuning};
 
 /// What was multiplied, by what, and the result.
 pub struct Product {
@@ -68,7 +68,10 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) 
     stream.synchronize()?;
     let took = started.elapsed();
     let facts = facts(&factors, &problem, order(order_d), epilogue.order_c());
-    let plan = auto::resolve(gemm.spec(), device.info(), &problem, &facts)?;
+    let plan = match Tuning::global().plan(gemm.spec(), device.info(), &problem, &facts) {
+        Some(tuned) => tuned,
+        None => auto::resolve(gemm.spec(), device.info(), &problem, &facts)?,
+    };
     let d = d.to_host(&stream)?;
     let launches = if report { counts::launches(&device) } else { Vec::new() };
     Ok(Product { factors, epilogue, device, plan, d, took, launches })

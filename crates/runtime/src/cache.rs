@@ -37,7 +37,7 @@ impl Cache {
         static GLOBAL: OnceLock<Cache> = OnceLock::new();
         GLOBAL.get_or_init(|| {
             let limit = limit_of(std::env::var("WARPWRIGHT_CACHE_BYTES").ok().as_deref());
-            Cache::new(directory(|name| std::env::var_os(name)), limit)
+            Cache::new(default_directory(), limit)
         })
     }
 
@@ -91,6 +91,12 @@ impl Cache {
     fn lock_memory(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The directory of [`Cache::global`], by the environment that there is now; what else is remembered between processes lies there
+/// too.
+pub fn default_directory() -> Option<PathBuf> {
+    directory(|name| std::env::var_os(name))
 }
 
 /// The cache's directory by an environment. A relative `XDG_CACHE_HOME` is ignored, as its specification asks.

@@ -76,6 +76,7 @@
 //! | [`GemmBuilder`], [`Gemm`], [`Kernel`], [`DynGemm`] | compose, run, store, erase |
 //! | [`GemmDesc`], [`AnyGemm`], [`candidates`] | the same from values, through the same rules |
 //! | [`race()`], [`RaceEntrant`], [`RaceTable`] | kernels timed against each other and against cuBLASLt |
+//! | [`Tuning`], [`shortlist`] | winners, remembered for each device and problem |
 //! | [`acc`], [`row`], [`source`], [`relu`], [`share`], … | epilogue expressions |
 //! | [`Device`], [`Stream`], [`Tensor`] | where things run and live |
 //! | [`Composed`], [`GemmUniversal`], [`Mainloop`], [`Epilogue`] | what a kernel is, for those who write its type |
@@ -102,6 +103,7 @@ pub use warpwright_builder::race::{
     RaceEntrant, RaceError, RaceLibrary, RaceProblem, RaceRefusal, RaceRefusalReason, RaceRow, RaceRules, RaceRunner,
     RaceTable, RaceTrack, RaceWrong, race, space as race_space, time_library,
 };
+pub use warpwright_builder::tune::{PlanChoice, Tuning, TuningError, shortlist};
 pub use warpwright_builder::{
     AnyGemm, ArgumentsOf, BuildError, CallArgs, Composed, DynGemm, Gemm, GemmBuilder, Kernel, Kernels, Operands,
     OperandsOf, Plan, PlanError, PlanOf, RunError,

@@ -10,7 +10,7 @@ use crate::request::{Kernel, Operand, count, dtype, order, preset, shape};
 use serde::Serialize;
 use warpwright::builder::auto::{self, OperandFacts, Prediction};
 use warpwright::spec::{self, CopyWidths};
-use warpwright::{DeviceInfo, KernelPlan, Mnk, Problem};
+use warpwright::{DeviceInfo, KernelPlan, Mnk, Problem, Tuning};
 
 /// A plan with what it was made for.
 pub struct Planned {
@@ -18,6 +18,7 @@ pub struct Planned {
     pub info: DeviceInfo,
     /// The plan.
     pub plan: KernelPlan,
+    is_tuned: bool,
     problem: Problem,
     extents: Extents,
 }
@@ -49,7 +50,10 @@ struct Report {
 /// Plans, and says why.
 pub fn run(args: &PlanArgs) -> anyhow::Result<()> {
     let planned = Planned::of(&args.problem)?;
-    let explanation = auto::explain(&planned.plan, &planned.info, &planned.problem);
+    let mut explanation = auto::explain(&planned.plan, &planned.info, &planned.problem);
+    if planned.is_tuned {
+        explanation.push_str(Tuning::NOTE);
+    }
     if args.json {
         return print_json(&planned.report(explanation));
     }
@@ -81,12 +85,14 @@ impl Planned {
         let facts = OperandFacts { order_a: a.order, order_b: b.order, order_c, order_d, widths };
         let CopyWidths { a, b, c, d } = widths;
         let problem = problem(extents.mnk(), batch).aligned(spec::Alignment { a, b, c, d });
-        let plan = auto::resolve(&spec, &info, &problem, &facts)?;
-        Ok(Planned { info, plan, problem, extents })
+        let tuned = Tuning::global().plan(&spec, &info, &problem, &facts);
+        let is_tuned = tuned.is_some();
+        let plan = tuned.map_or_else(|| auto::resolve(&spec, &info, &problem, &facts), Ok)?;
+        Ok(Planned { info, plan, is_tuned, problem, extents })
     }
 
     fn report(&self, explanation: String) -> Report {
-        let Planned { info, plan, problem, extents } = self;
+        let Planned { info, plan, problem, extents, .. } = self;
         let Prediction { tiles, waves, seconds, .. } = auto::predict(plan, info, problem);
         Report {
             kernel: plan.name(),

@@ -132,3 +132,25 @@ fn batches_orders_and_types_are_raced() {
     );
     assert_eq!((race["rows"].as_array().unwrap().len(), race["refused"].as_array().unwrap().len()), (1, 0), "{race}");
 }
+
+#[test]
+fn what_wins_is_remembered_and_planned() {
+    let folder = Folder::new();
+    let call = format!("profile --shape 256x256x64 --tune 4 --arch sm80 {FAST}");
+    let text = folder.ok(&call).stdout;
+    let remembered = text.lines().last().unwrap().strip_prefix("remembered: Multistage ").unwrap();
+    let tile = remembered.split_whitespace().next().unwrap();
+    let plan = folder.ok("plan --shape 256x256x64 --type-a bf16 --order-b column --arch sm80 --device host").stdout;
+    assert!(
+        plan.contains(&format!("tile       {tile}")) && plan.contains("\n  tuned      the fastest"),
+        "{tile}: {plan}"
+    );
+    let other = folder.ok("plan --shape 256x256x128 --type-a bf16 --order-b column --arch sm80 --device host").stdout;
+    assert!(!other.contains("tuned"), "{other}");
+    // A file that is torn is told of once, and the model decides.
+    folder.write("cache/tuning.json", b"{");
+    let plan = folder.run("plan --shape 256x256x64 --type-a bf16 --order-b column --arch sm80 --device host");
+    assert_eq!(plan.code, Some(0), "{}", plan.stderr);
+    assert_eq!(plan.stderr.matches("tuning.json is not a file of winners").count(), 1, "{}", plan.stderr);
+    assert!(!plan.stdout.contains("tuned"), "{}", plan.stdout);
+}

@@ -83,6 +83,11 @@ pub struct CandidatesArgs {
     /// Of those, the N that the model takes for the fastest
     #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "all")]
     pub top: Option<String>,
+    /// The N plans (default 12) that the model takes for the fastest; who wins is remembered, and is what kernels take for
+    /// the problem on this device from then on
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "12", allow_hyphen_values = true,
+        conflicts_with_all = ["tile", "cluster", "schedule", "stages", "scheduler", "splits", "all", "top"])]
+    pub tune: Option<String>,
     /// Race without cuBLASLt
     #[arg(long, conflicts_with = "check_baseline")]
     pub no_cublaslt: bool,

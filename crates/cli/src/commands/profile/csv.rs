@@ -3,7 +3,7 @@
 use super::report::{Race, Refused, Report, Row};
 
 const HEAD: &str = "device,suite,name,m,n,k,batch,type_a,type_b,type_d,order_a,order_b,order_d,fast_accumulation,rounds,\
-flush_bytes,seed,rank,label,kernel,schedule,scheduler,tile_m,tile_n,tile_k,stages,splits,algorithm,median_us,least_us,greatest_us,\
+flush_bytes,seed,floor_us,rank,label,kernel,schedule,scheduler,tile_m,tile_n,tile_k,stages,splits,algorithm,median_us,least_us,greatest_us,\
 tflops,ratio,predicted_us,refused";
 
 /// The table, with a line for everyone who ran and everyone who did not.
@@ -27,6 +27,7 @@ fn problem(report: &Report, race: &Race) -> Vec<String> {
     fields.push(race.fast_accumulation.to_string());
     fields.extend([race.rounds, race.flush_bytes].map(|n| n.to_string()));
     fields.push(race.seed.to_string());
+    fields.push(race.floor_us.map_or(String::new(), |us| format!("{us:.4}")));
     fields
 }
 

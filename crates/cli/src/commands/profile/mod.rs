@@ -20,7 +20,7 @@ use args::{OutputArgs, ProfileArgs};
 use problems::{Candidates, Named, problems};
 use report::{Race, Report};
 use std::path::Path;
-use warpwright::{ArchId, Device, RaceRules, race};
+use warpwright::{ArchId, Device, RaceRules, Tuning, race};
 
 /// Races; whether everything that was checked holds: the baseline, the results of the kernels, and that every race took place.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<bool> {
@@ -121,10 +121,14 @@ fn raced(
     if withhold {
         table.withhold_ratios();
     }
+    let remembered = match candidates.tune() && table.best_kernel().is_some() {
+        true => format!("remembered: {}\n", Tuning::global().remember(device.info(), &table)?),
+        false => String::new(),
+    };
     let race = Race::new(named, &table, &entered);
     let suite = named.suite.as_ref().map_or(String::new(), |suite| format!("{suite} {}: ", named.name));
     let illegal: String = entered.illegal.iter().map(|(label, rule)| format!("  - {label}: {rule}\n")).collect();
-    Ok((race, format!("{suite}{table}{illegal}")))
+    Ok((race, format!("{suite}{table}{illegal}{remembered}")))
 }
 
 /// Refuses files that could not be written, before anything is measured.

@@ -7,7 +7,7 @@ use crate::request::{Kernel, Operand, arch, cluster, count, dtype, order, schedu
 use warpwright::spec;
 use warpwright::{
     ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, RaceEntrant, RaceProblem, ScheduleId, SchedulerId, Violation,
-    race_space,
+    race_space, shortlist,
 };
 
 /// A problem with its name.
@@ -76,6 +76,8 @@ pub struct Candidates {
     splits: Vec<usize>,
     /// How many of what is not named.
     more: usize,
+    /// How many plans of the model's liking, instead of everything else.
+    tuned: Option<usize>,
 }
 
 /// Those who race on a problem.
@@ -104,7 +106,13 @@ impl Candidates {
                 (None, true) => usize::MAX,
                 (None, false) => 0,
             },
+            tuned: args.tune.as_deref().map(|text| count("tune", text, 1)).transpose()?,
         })
+    }
+
+    /// Whether who wins is to be remembered.
+    pub fn tune(&self) -> bool {
+        self.tuned.is_some()
     }
 
     /// The candidates for a problem on a device.
@@ -120,6 +128,12 @@ impl Candidates {
         let mut base = kernel.desc(info, a, b, &Node::LoadAcc);
         base.order_d = Some(problem.order_d);
         let mut entered = Entered { entrants: Vec::new(), illegal: Vec::new(), is_named: false };
+        if let Some(count) = self.tuned
+            && let Ok(listed) = shortlist(&base, info, problem, count)
+        {
+            entered.entrants = listed;
+            return entered;
+        }
         let base = Combination { desc: base, splits: None };
         entered.add("auto".into(), &base);
         let named = self.combinations(&base);
@@ -234,6 +248,7 @@ mod tests {
             schedulers: Vec::new(),
             splits: Vec::new(),
             more: 0,
+            tuned: None,
         }
     }
 

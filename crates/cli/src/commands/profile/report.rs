@@ -41,6 +41,8 @@ pub struct Race {
     pub rounds: usize,
     pub flush_bytes: usize,
     pub seed: u64,
+    /// What the bytes alone take at best.
+    pub floor_us: Option<f64>,
     /// The fastest first.
     pub rows: Vec<Row>,
     pub refused: Vec<Refused>,
@@ -107,6 +109,7 @@ impl Race {
             rounds: 0,
             flush_bytes: 0,
             seed: 0,
+            floor_us: None,
             rows: Vec::new(),
             refused: Vec::new(),
             failed: Some(why),
@@ -127,6 +130,7 @@ impl Race {
             rounds: table.rounds,
             flush_bytes: table.flush_bytes,
             seed: table.seed,
+            floor_us: table.floor.map(|seconds| seconds * 1e6),
             rows: table.rows.iter().enumerate().map(|(i, row)| Row::new(i + 1, row, table)).collect(),
             refused: illegal.chain(refused).collect(),
             failed: None,

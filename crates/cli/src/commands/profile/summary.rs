@@ -22,8 +22,9 @@ impl Lines {
     /// What stands above them.
     pub fn head(&self) -> String {
         format!(
-            "{:<width$} {:>11} {:>10} {:>13} {:>8} {:<LABEL$} {:>10} {:>13} {:>9}\n",
+            "{:<width$} {:>8} {:>11} {:>10} {:>13} {:>8} {:<LABEL$} {:>10} {:>13} {:>9}\n",
             "problem",
+            "floor us",
             "cuBLASLt us",
             "auto us",
             "cuBLASLt/auto",
@@ -44,8 +45,9 @@ impl Lines {
         let model = auto.and_then(|row| row.predicted_us);
         let lost = auto.zip(best).map(|(auto, best)| best.median_us / auto.median_us);
         format!(
-            "{:<width$} {:>11} {:>10} {:>13} {:>8} {:<LABEL$} {:>10} {:>13} {:>9}\n",
+            "{:<width$} {:>8} {:>11} {:>10} {:>13} {:>8} {:<LABEL$} {:>10} {:>13} {:>9}\n",
             race.title,
+            race.floor_us.map_or("-".into(), |us| format!("{us:.2}")),
             time(race.library()),
             time(auto),
             number(auto.and_then(|row| row.ratio)),
@@ -127,7 +129,7 @@ mod tests {
         let lines = Lines { width: 12 };
         let (head, line) = (lines.head(), lines.line(&report.races[0]));
         let numbers: Vec<&str> = line.split_whitespace().collect();
-        assert_eq!(numbers[5..9], ["160.00", "320.00", "0.500", "352.0"], "{line}");
+        assert_eq!(numbers[5..10], ["-", "160.00", "320.00", "0.500", "352.0"], "{line}");
         assert_eq!(numbers[numbers.len() - 3..], ["200.00", "0.800", "0.625"], "{line}");
         assert!(head.contains("cuBLASLt/auto") && head.contains("best/auto"));
     }

@@ -1,0 +1,77 @@
+//! Records on disk.
+
+use super::choice::PlanChoice;
+use super::class::Class;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Of this layout of the file.
+const FORMAT: u32 = 1;
+
+/// A winner.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Winner {
+    /// What won. A value, since one that a later version cannot read is no reason to lose the others.
+    pub choice: serde_json::Value,
+    /// The median of its times.
+    pub microseconds: f64,
+    /// How many ran.
+    pub entrants: usize,
+}
+
+impl Winner {
+    pub fn new(choice: PlanChoice, microseconds: f64, entrants: usize) -> Winner {
+        let choice = serde_json::to_value(choice).unwrap_or(serde_json::Value::Null);
+        Winner { choice, microseconds, entrants }
+    }
+
+    pub fn choice(&self) -> Option<PlanChoice> {
+        serde_json::from_value(self.choice.clone()).ok()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    #[serde(flatten)]
+    class: Class,
+    #[serde(flatten)]
+    winner: Winner,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    format: u32,
+    records: Vec<Record>,
+}
+
+pub(super) type Winners = HashMap<Class, Winner>;
+
+/// Reads a file; one that is not there holds nothing.
+pub(super) fn read(path: &Path) -> Result<Winners, String> {
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Winners::new()),
+        Err(error) => return Err(error.to_string()),
+        Ok(text) => text,
+    };
+    let File { format, records } = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    if format != FORMAT {
+        return Err(format!("its format is {format}, not {FORMAT}"));
+    }
+    Ok(records.into_iter().map(|record| (record.class, record.winner)).collect())
+}
+
+/// Replaces a file as a whole.
+pub(super) fn write(path: &Path, winners: &Winners) -> io::Result<()> {
+    let records = winners.iter().map(|(class, winner)| Record { class: class.clone(), winner: winner.clone() });
+    let mut records: Vec<Record> = records.collect();
+    records.sort_by(|x, y| x.class.cmp(&y.class));
+    let text = serde_json::to_string_pretty(&File { format: FORMAT, records })? + "\n";
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
