@@ -192,11 +192,32 @@ fn tiles_of_column_major_outputs_are_judged_as_the_kernel_has_them() {
     let (device, problem) = (DeviceInfo::h200(), Problem::dense(1024, 1024, 1024));
     let facts = OperandFacts { order_c: Order::Column, order_d: Order::Column, ..OperandFacts::K_MAJOR };
     let spec = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32).spec().unwrap();
-    let all = alternatives(&spec, &device, &problem, &facts).unwrap();
+    let mut all = alternatives(&spec, &device, &problem, &facts).unwrap();
+    all.retain(|plan| plan.transposed);
     let cooperative = |tile| move |p: &&KernelPlan| p.spec.schedule == ScheduleId::COOPERATIVE && p.tile == tile;
-    assert!(all.iter().all(|plan| plan.transposed));
     assert!(all.iter().any(|plan| cooperative(Mnk::new(128, 64, 64))(&plan)));
     assert_eq!(all.iter().find(cooperative(Mnk::new(64, 128, 64))), None);
-    // As many as of row-major D, whose kernels they are.
-    assert_eq!(all.len(), alternatives(&spec, &device, &problem, &OperandFacts::K_MAJOR).unwrap().len());
+    // As many as of row-major D that do not change places, whose kernels they are.
+    let plain = alternatives(&spec, &device, &problem, &OperandFacts::K_MAJOR).unwrap();
+    assert_eq!(all.len(), plain.iter().filter(|plan| !plan.transposed).count());
+}
+
+/// Rows of which there are few are the instruction's columns, of which it may have eight, whichever way D lies.
+#[test]
+fn few_rows_become_columns() {
+    let device = DeviceInfo::h200();
+    let spec = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32).spec().unwrap();
+    for order in [Order::Row, Order::Column] {
+        let facts = OperandFacts { order_c: order, order_d: order, ..OperandFacts::K_MAJOR };
+        for (m, n) in [(1, 4096), (16, 8192), (8192, 16)] {
+            let plan = resolve(&spec, &device, &Problem::dense(m, n, 4096), &facts).unwrap();
+            assert_eq!(plan.transposed, m < n, "{m} x {n}: {plan:?}");
+            assert_eq!(plan.tile.n, m.min(n).next_multiple_of(8));
+            assert_eq!(plan.along_rows(), (order == Order::Row) == plan.transposed);
+        }
+    }
+    let named = GemmDesc { swap_ab: Some(false), ..GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32) };
+    let plan =
+        resolve(&named.spec().unwrap(), &device, &Problem::dense(1, 4096, 4096), &OperandFacts::K_MAJOR).unwrap();
+    assert!(!plan.transposed);
 }

@@ -1,12 +1,12 @@
 //! The device's text of a tree: a parameter struct, a function for each function, and `struct Epilogue`.
 //!
 //! The text is straight-line code in the order of the [`Program`], compiled with `--fmad=false`, so the device rounds where
-//! the host does. It knows the user's coordinates only: what a vector runs along in a transposed plan is the loaders' affair.
+//! the host does. It knows the user's coordinates only: what a vector runs along is the loaders' affair.
 
 use crate::{Field, FieldKind, Number, Op, ParamBlock, Place, Program, Uses, Value};
 use std::fmt::Write;
 use warpwright_numeric::Dtype;
-use warpwright_spec::{Function, HostFn, KernelPlan, Operator, Order};
+use warpwright_spec::{Function, HostFn, KernelPlan, Operator};
 
 /// How wide operands may be accessed: bytes of which their addresses and strides along D's contiguous direction are
 /// multiples. 0 where a matrix is not contiguous along that direction: then single elements are read.
@@ -25,8 +25,7 @@ pub struct Accesses {
 impl Accesses {
     /// What a plan declares. Nothing is declared of vectors, so single elements are read.
     pub fn of(plan: &KernelPlan, staged: Option<Place>) -> Accesses {
-        let order = if plan.transposed { Order::Column } else { Order::Row };
-        let matrix = if plan.order_c == order { plan.widths.c } else { 0 };
+        let matrix = if plan.order_c == plan.order_d() { plan.widths.c } else { 0 };
         Accesses { matrix, vector: 0, output: plan.widths.d, staged }
     }
 }

@@ -51,6 +51,8 @@ pub trait CollectiveMainloop: 'static {
     const ACCUMULATION: AccumulationId = AccumulationId::PROMOTED;
     /// Where the instruction reads its first operand, if it has the choice.
     const FIRST_FROM: ReadFrom = ReadFrom::Shared;
+    /// Whether A and B change places; `None`: as the plan decides.
+    const SWAP_AB: Option<bool> = None;
     /// A mainloop from another crate; `None` for the product of parts.
     const EXTENSION: Option<Extension> = None;
 }

@@ -233,6 +233,16 @@ __device__ __forceinline__ void ld_shared(unsigned* words, unsigned source) {
     }
 }
 
+__device__ __forceinline__ void st_shared_number(unsigned target, float x) {
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(target), "f"(x) : "memory");
+}
+__device__ __forceinline__ void st_shared_number(unsigned target, int x) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(target), "r"(x) : "memory");
+}
+__device__ __forceinline__ void st_shared_number(unsigned target, double x) {
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(target), "d"(x) : "memory");
+}
+
 // Numbers in the widest accesses that their count allows; a vector is aligned to its bytes, or to 16.
 __device__ __forceinline__ void st_shared_pair(unsigned target, float x0, float x1) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(target), "f"(x0), "f"(x1) : "memory");

@@ -72,6 +72,7 @@ where
         scales: <M::Scales as Scales>::SPEC,
         accumulation: M::ACCUMULATION,
         first_from: M::FIRST_FROM,
+        swap_ab: M::SWAP_AB,
         tile: <M::Tile as ShapeChoice>::VALUE,
         cluster: <M::Cluster as ShapeChoice>::VALUE,
         stages: <M::Stages as StagesChoice>::VALUE,

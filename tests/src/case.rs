@@ -149,7 +149,7 @@ pub struct Plan {
     pub fast_accumulation: bool,
     /// Parts that K is cut into.
     pub splits: Option<usize>,
-    /// Whether A and B change places.
+    /// Whether A and B change places. Tile and cluster are D's all the same.
     pub transposed: Option<bool>,
     /// Raster order, `along_m` or `along_n`.
     pub raster: Option<String>,

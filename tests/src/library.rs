@@ -217,6 +217,7 @@ fn describe(case: &Case, epilogue: &'static Node) -> Result<GemmDesc, Refusal> {
     desc.tile = plan.tile.map(|[m, n, k]| Mnk { m, n, k });
     desc.cluster = plan.cluster.map(|[m, n]| Mnk { m, n, k: 1 });
     desc.stages = plan.stages;
+    desc.swap_ab = plan.transposed;
     if let Some(name) = &plan.schedule {
         desc.schedule = warpwright::ScheduleId::from_name(name).ok_or_else(|| unknown("schedule", name))?;
     }

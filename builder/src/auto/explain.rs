@@ -65,7 +65,11 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         t,
         "  tile       {}{}, {} x {} warps of {} x {}, {} threads",
         plan.tile,
-        if plan.transposed { " of the transposed problem" } else { "" },
+        match (plan.transposed, plan.along_rows()) {
+            (false, _) => "",
+            (true, false) => " of the transposed problem",
+            (true, true) => " of the transposed problem, whose D is column-major",
+        },
         wm,
         wn,
         plan.tile.m / wm.max(1),

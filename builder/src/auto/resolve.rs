@@ -134,18 +134,28 @@ fn plans(
             return Err(PlanError::ProblemNotWritten { kind: kind_name(problem.kind()) });
         }
     }
-    // Column-major D: compute its transpose, so that the contiguous direction of D is the kernel's own.
-    let transposed = matches!(facts.order_d, Order::Column);
     let mut outcome = Outcome::default();
-    for schedule in schedules(&spec, open, device) {
-        let spec = Spec { schedule, ..spec };
-        let tiled = for_each_tile(&spec, device, problem, facts, transposed, &mut |plan| {
-            let plan = KernelPlan { substitute, ..plan };
-            with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
-        });
-        outcome.count(tiled);
+    for transposed in orientations(&spec, device, facts) {
+        for schedule in schedules(&spec, open, device) {
+            let spec = Spec { schedule, ..spec };
+            let tiled = for_each_tile(&spec, device, problem, facts, transposed, &mut |plan| {
+                let plan = KernelPlan { substitute, ..plan };
+                with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
+            });
+            outcome.count(tiled);
+        }
     }
     outcome.end()
+}
+
+/// Whether A and B change places, for each way to consider. First comes the one in which D is contiguous along the kernel's
+/// columns. The other one is considered where an instruction has more rows than columns, unless somebody named a tile, and
+/// with it which extent is its rows.
+fn orientations(spec: &Spec, device: &DeviceInfo, facts: &OperandFacts) -> impl Iterator<Item = bool> {
+    let usual = spec.swap_ab.unwrap_or(matches!(facts.order_d, Order::Column));
+    let open = spec.swap_ab.is_none() && spec.tile.is_none() && !device.is_host();
+    let other = (open && spec.instruction == InstructionId::WGMMA).then_some(!usual);
+    std::iter::once(usual).chain(other)
 }
 
 /// Whether anything was found, and why not.
@@ -296,7 +306,7 @@ fn for_each_tile(
 ) -> Result<(), PlanError> {
     let list = match spec.tile {
         Some(tile) => vec![tile],
-        None => open_tiles(spec, device, facts, transposed),
+        None => open_tiles(spec, device, problem, facts, transposed),
     };
     let mut outcome = Outcome::default();
     for tile in list {
@@ -314,12 +324,13 @@ fn for_each_tile(
 }
 
 /// The tiles to consider, in the user's terms.
-fn open_tiles(spec: &Spec, device: &DeviceInfo, facts: &OperandFacts, transposed: bool) -> Vec<Mnk> {
+fn open_tiles(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &OperandFacts, transposed: bool) -> Vec<Mnk> {
     // The tables are in the kernel's terms.
     let user = |tile: Mnk| if transposed { tile.swapped() } else { tile };
     let second = if transposed { facts.order_a.major_of_a() } else { facts.order_b.major_of_b() };
     let list = if spec.instruction == InstructionId::WGMMA && !device.is_host() {
-        warp_group_tiles(spec, matches!(second, MajorId::MN))
+        let bound = problem.bound();
+        warp_group_tiles(spec, matches!(second, MajorId::MN), if transposed { bound.m } else { bound.n })
     } else {
         tiles(spec, facts.widths.a.min(facts.widths.b))
     };
@@ -398,6 +409,7 @@ fn with_tile(
     // A tile that nobody named has to be legal in the kernel's terms alone.
     check(&Spec { tile: named.tile, ..plan.spec })?;
     check(&Spec { order_a: None, order_b: None, order_d: None, ..plan.kernel_spec() })?;
+    plan.spec.swap_ab = Some(transposed);
     check_shared_memory(&plan.kernel_spec(), plan.tile, limit)
         .map_err(|source| PlanError::Device { source, device: device.name.clone() })?;
     let bound = swapped(problem.bound());

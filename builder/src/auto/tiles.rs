@@ -38,8 +38,11 @@ const fn warp_group_rows(schedule: ScheduleId) -> &'static [usize] {
 
 /// Steps in columns of wgmma tiles, up to the widest.
 const COLUMNS: (usize, usize) = (16, 256);
-/// Fewest columns: below, an instruction takes as long, for A's rows come through shared memory all the same.
+/// Fewest columns where there are more: below, an instruction takes as long, for A's rows come through shared memory all the
+/// same.
 const FEWEST_COLUMNS: usize = 32;
+/// Steps below that, of which D has no more columns.
+const FEW_COLUMNS: usize = 8;
 /// Bytes of a line of shared memory in the widest swizzle.
 const LINE: usize = 128;
 
@@ -82,12 +85,14 @@ fn fits(spec: &Spec, tile: Mnk, narrowest: usize) -> bool {
     (accumulators + held) / (32 * warps_m * warps_n).max(1) <= HELD[usize::from(narrowest < 16)]
 }
 
-/// The tiles that a wgmma kernel on a GPU may choose, in the kernel's terms. Columns that are contiguous in memory and in shared
-/// memory (`along_n`) are whole lines of the swizzle.
-pub fn warp_group_tiles(spec: &Spec, along_n: bool) -> Vec<Mnk> {
+/// The tiles that a wgmma kernel on a GPU may choose for a D of `extent` columns, in the kernel's terms. Columns that are contiguous
+/// in memory and in shared memory (`along_n`) are whole lines of the swizzle.
+pub fn warp_group_tiles(spec: &Spec, along_n: bool, extent: usize) -> Vec<Mnk> {
     let k = LINE * 8 / spec.a.bits();
     let (step, widest) = if along_n { (LINE * 8 / spec.b.bits(), COLUMNS.1) } else { COLUMNS };
-    let columns = (step.max(FEWEST_COLUMNS)..=widest).step_by(step);
+    let few = if along_n { FEWEST_COLUMNS } else { extent.clamp(1, FEWEST_COLUMNS).next_multiple_of(FEW_COLUMNS) };
+    let few = (few < FEWEST_COLUMNS).then_some(few);
+    let columns = few.into_iter().chain((step.max(FEWEST_COLUMNS)..=widest).step_by(step));
     let rows = warp_group_rows(spec.schedule).iter();
     rows.flat_map(|&m| columns.clone().map(move |n| Mnk { m, n, k })).collect()
 }

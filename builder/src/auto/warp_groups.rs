@@ -24,6 +24,8 @@ const SHARED_PORT: f64 = 128.0;
 const DEPTH_BYTES: usize = 32;
 /// Rows of A of one instruction.
 const ROWS: usize = 64;
+/// Rows of them that one warp holds.
+const WARP_ROWS: usize = 16;
 /// Bytes that one SM gets from L2 in a cycle when all ask.
 const L2_TOGETHER: f64 = 42.0;
 /// Bytes of D (and C) that an SM moves in a cycle when all do.
@@ -69,7 +71,8 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let k_tile = busy.max(promoted(model, busy)) + STAGE_CYCLES + if cluster > 1 { CLUSTER_CYCLES } else { 0.0 };
     let mainloop = k_tiles as f64 * k_tile;
 
-    let slab = plan.resources.accumulators.subtile_n * spec.d.bits() / 8;
+    let subtile = plan.resources.accumulators;
+    let slab = if plan.along_rows() { WARP_ROWS } else { subtile.subtile_n } * spec.d.bits() / 8;
     let slower = if slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 };
     let one = slower * (m * n) as f64 * model.output_bytes() / EPILOGUE_BYTES;
     // Of two groups, one stores while the other multiplies.

@@ -8,7 +8,7 @@ use warpwright_spec::{GemmDesc, InstructionId, Mnk, ScheduleId};
 const ROWS: &[usize] = &[16, 32, 64, 128, 256];
 const COLUMNS: &[usize] = &[16, 32, 64, 128, 256];
 /// Instructions that read shared memory take other widths too.
-const WIDE_COLUMNS: &[usize] = &[16, 32, 64, 96, 128, 160, 192, 224, 256];
+const WIDE_COLUMNS: &[usize] = &[8, 16, 32, 64, 96, 128, 160, 192, 224, 256];
 /// Depths of a tile, as bytes of a line of the wider operand.
 const LINES: &[usize] = &[64, 128];
 
@@ -25,8 +25,7 @@ pub fn space(base: &GemmDesc, device: &DeviceInfo, problem: &RaceProblem) -> Vec
         Some(auto::predict(&plan, device, &extents).seconds)
     };
     let mut found = Vec::new();
-    for schedule in schedules {
-        let scheduled = GemmDesc { schedule, ..*base };
+    for scheduled in schedules.into_iter().flat_map(|schedule| orientations(GemmDesc { schedule, ..*base })) {
         for tile in tiles(&scheduled) {
             let desc = GemmDesc { tile: Some(tile), ..scheduled };
             found.extend(predicted(&desc).map(|seconds| (seconds, desc)));
@@ -34,6 +33,15 @@ pub fn space(base: &GemmDesc, device: &DeviceInfo, problem: &RaceProblem) -> Vec
     }
     found.sort_by(|x, y| x.0.total_cmp(&y.0));
     found.into_iter().map(|(_, desc)| desc).collect()
+}
+
+/// As it is and, where an instruction has more rows than columns and nobody named either, with A and B in one another's places.
+fn orientations(desc: GemmDesc) -> Vec<GemmDesc> {
+    let of_warp_groups = desc.spec().is_ok_and(|spec| spec.instruction == InstructionId::WGMMA);
+    match of_warp_groups && desc.swap_ab.is_none() && desc.tile.is_none() {
+        true => [false, true].map(|swapped| GemmDesc { swap_ab: Some(swapped), ..desc }).to_vec(),
+        false => vec![desc],
+    }
 }
 
 fn tiles(desc: &GemmDesc) -> Vec<Mnk> {
@@ -49,6 +57,7 @@ fn tiles(desc: &GemmDesc) -> Vec<Mnk> {
     let mut tiles = Vec::new();
     for &m in ROWS {
         for &n in columns {
+            let (m, n) = if desc.swap_ab == Some(true) { (n, m) } else { (m, n) };
             tiles.extend(LINES.iter().map(|line| Mnk { m, n, k: line * 8 / bits }));
         }
     }
@@ -60,6 +69,14 @@ mod tests {
     use super::*;
     use warpwright_arch::ArchId;
     use warpwright_numeric::Dtype;
+
+    #[test]
+    fn wgmma_is_tried_both_ways_round() {
+        let problem = RaceProblem::new(Mnk { m: 16, n: 4096, k: 4096 }, Dtype::Bf16);
+        let all = space(&GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32), &DeviceInfo::h200(), &problem);
+        let of = |swapped| all.iter().filter(move |desc| desc.swap_ab == swapped).count();
+        assert!(of(Some(true)) > 20 && of(Some(false)) > 20 && of(None) > 0, "{all:?}");
+    }
 
     #[test]
     fn it_holds_what_auto_chooses_and_more() {

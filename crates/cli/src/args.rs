@@ -60,6 +60,9 @@ pub struct KernelArgs {
     /// Tile of one block, in elements
     #[arg(long, value_name = "MxNxK")]
     pub tile: Option<String>,
+    /// Whether A and B change places, so that a tile's N are the instruction's rows: yes or no. Default: as the plan decides
+    #[arg(long, value_name = "ANSWER")]
+    pub swap_ab: Option<String>,
     /// Blocks of a cluster
     #[arg(long, value_name = "MxN")]
     pub cluster: Option<String>,

@@ -18,6 +18,8 @@ pub struct Kernel {
     pub order_d: Option<spec::Order>,
     /// The tile.
     pub tile: Option<Mnk>,
+    /// Whether A and B change places.
+    pub swap_ab: Option<bool>,
     /// The cluster.
     pub cluster: Option<Mnk>,
     /// The schedule.
@@ -39,6 +41,7 @@ impl Kernel {
             accumulator: dtype("accumulator-type", &args.accumulator_type)?,
             order_d: order("order-d", &args.order_d)?,
             tile: args.tile.as_deref().map(tile).transpose()?,
+            swap_ab: answer("swap-ab", &args.swap_ab)?,
             cluster: args.cluster.as_deref().map(cluster).transpose()?,
             schedule: schedule(&args.schedule)?,
             stages: args.stages.as_deref().map(|text| count("stages", text, 1)).transpose()?,
@@ -66,6 +69,7 @@ impl Kernel {
             }
             desc.order_d = Some(self.order_d.unwrap_or(spec::Order::Row));
             (desc.tile, desc.cluster, desc.stages) = (self.tile, self.cluster, self.stages);
+            desc.swap_ab = self.swap_ab;
             desc.schedule = self.schedule.unwrap_or(ScheduleId::AUTO);
             desc.scheduler = self.scheduler.unwrap_or(SchedulerId::AUTO);
             if self.fast_accumulation {
@@ -156,6 +160,12 @@ pub fn dtype(flag: &'static str, text: &Option<String>) -> Result<Option<Dtype>,
 pub fn order(flag: &'static str, text: &Option<String>) -> Result<Option<spec::Order>, InputError> {
     let find = |name: &str| [spec::Order::Row, spec::Order::Column].into_iter().find(|o| o.name() == name);
     named(flag, text, "an order", find, || "row, column".into())
+}
+
+/// Reads `yes` or `no`.
+pub fn answer(flag: &'static str, text: &Option<String>) -> Result<Option<bool>, InputError> {
+    let find = |name: &str| [("yes", true), ("no", false)].into_iter().find(|(known, _)| *known == name);
+    Ok(named(flag, text, "an answer", find, || "yes, no".into())?.map(|(_, answer)| answer))
 }
 
 /// Reads a whole number.

@@ -42,6 +42,8 @@ pub const fn check(s: &Spec) -> Result<(), Violation> {
     if matches!(s.scales.kind, ScaleKind::Hardware) && !matches!(s.instruction, InstructionId::TCGEN05) {
         return Err(Violation::HardwareScales { instruction: s.instruction, arch: s.arch });
     }
+    let swapped = matches!(s.swap_ab, Some(true));
+    let s = &s.in_kernel_terms(swapped);
     if let Some(cluster) = s.cluster {
         let at_most = s.arch.max_cluster() as usize;
         let legal = cluster.m.is_power_of_two() && cluster.n.is_power_of_two() && cluster.k == 1;
@@ -63,7 +65,7 @@ pub const fn check(s: &Spec) -> Result<(), Violation> {
         }
     }
     if let Some(tile) = s.tile {
-        ok!(check_tile(s, tile));
+        ok!(check_tile(s, tile, if swapped { ["N", "M"] } else { ["M", "N"] }));
         ok!(check_shared_memory(s, tile, shared_limit(s.arch)));
     }
     Ok(())
@@ -164,11 +166,12 @@ const fn multiple(
     }
 }
 
-const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
+/// `rows` and `columns` are the user's names of the tile's extents.
+const fn check_tile(s: &Spec, tile: Mnk, [rows, columns]: [&'static str; 2]) -> Result<(), Violation> {
     match s.instruction {
         InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
-            ok!(multiple("M", tile.m, 16, 256, "the rows of one mma.sync"));
-            ok!(multiple("N", tile.n, 16, 256, "the columns of two mma.sync, one ldmatrix"));
+            ok!(multiple(rows, tile.m, 16, 256, "the rows of one mma.sync"));
+            ok!(multiple(columns, tile.n, 16, 256, "the columns of two mma.sync, one ldmatrix"));
             let at_most = MMA_SYNC_ACCUMULATORS * 32 / s.acc.bits();
             if tile.m * tile.n > at_most {
                 return Err(Violation::Accumulators { tile, at_most });
@@ -179,13 +182,13 @@ const fn check_tile(s: &Spec, tile: Mnk) -> Result<(), Violation> {
             }
         }
         InstructionId::WGMMA => {
-            ok!(multiple("M", tile.m, 64, 256, "the rows of one wgmma"));
-            let columns = if matches!(s.acc, Dtype::I32) && tile.n > 32 { 16 } else { 8 };
-            ok!(multiple("N", tile.n, columns, 256, "the columns of one wgmma"));
+            ok!(multiple(rows, tile.m, 64, 256, "the rows of one wgmma"));
+            let step = if matches!(s.acc, Dtype::I32) && tile.n > 32 { 16 } else { 8 };
+            ok!(multiple(columns, tile.n, step, 256, "the columns of one wgmma"));
         }
         InstructionId::TCGEN05 => {
-            ok!(multiple("M", tile.m, 64, 256, "the rows of one tcgen05.mma"));
-            ok!(multiple("N", tile.n, 16, 256, "the columns of one tcgen05.mma"));
+            ok!(multiple(rows, tile.m, 64, 256, "the rows of one tcgen05.mma"));
+            ok!(multiple(columns, tile.n, 16, 256, "the columns of one tcgen05.mma"));
         }
     }
     // Instructions take elements of 6 bits in a byte each.

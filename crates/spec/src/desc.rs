@@ -29,6 +29,8 @@ pub struct GemmDesc {
     pub accumulation: AccumulationId,
     /// Where the instruction reads its first operand, if it has the choice.
     pub first_from: ReadFrom,
+    /// Whether A and B change places, so that the tile's rows are columns of D.
+    pub swap_ab: Option<bool>,
     /// The tile.
     pub tile: Option<Mnk>,
     /// The cluster.
@@ -58,6 +60,7 @@ impl GemmDesc {
             scales: ScaleSpec::NONE,
             accumulation: AccumulationId::PROMOTED,
             first_from: ReadFrom::Shared,
+            swap_ab: None,
             tile: None,
             cluster: None,
             stages: None,
@@ -101,6 +104,7 @@ impl GemmDesc {
             scales: self.scales,
             accumulation: self.accumulation,
             first_from: self.first_from,
+            swap_ab: self.swap_ab,
             tile: self.tile,
             cluster: self.cluster,
             stages: self.stages,

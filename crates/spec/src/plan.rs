@@ -19,7 +19,8 @@ pub struct CopyWidths {
 /// A kernel with everything decided.
 ///
 /// In a `transposed` plan the kernel computes Dᵀ = Bᵀ·Aᵀ: its rows are the user's columns. `spec` stays in the user's
-/// terms; `tile` and everything else here is the kernel's.
+/// terms; `tile` and everything else here is the kernel's. How D lies is another matter: it may be contiguous along the
+/// kernel's columns or along its rows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct KernelPlan {
     /// The user's composition with every slot filled.
@@ -97,14 +98,21 @@ pub enum Substitute {
 impl KernelPlan {
     /// The spec in the kernel's terms: A and B, and M and N exchanged if the plan is transposed.
     pub const fn kernel_spec(&self) -> Spec {
-        let mut s = self.spec;
-        if self.transposed {
-            s.a = self.spec.b;
-            s.b = self.spec.a;
-        }
+        let mut s = self.spec.in_kernel_terms(self.transposed);
         s.tile = Some(self.tile);
         s.cluster = Some(self.cluster);
         s
+    }
+    /// How D lies in memory.
+    pub const fn order_d(&self) -> Order {
+        match self.spec.order_d {
+            Some(order) => order,
+            None => Order::Row,
+        }
+    }
+    /// Whether D is contiguous along the kernel's rows.
+    pub const fn along_rows(&self) -> bool {
+        self.transposed == matches!(self.order_d(), Order::Row)
     }
     /// Elements of D that one vector store writes.
     pub const fn vector(&self) -> usize {

@@ -38,6 +38,9 @@ pub struct Spec {
     pub accumulation: AccumulationId,
     /// Where the instruction reads its first operand, if it has the choice.
     pub first_from: ReadFrom,
+    /// Whether A and B change places: the kernel computes Dᵀ = Bᵀ·Aᵀ, however D lies. Tile and cluster stay the user's, but what
+    /// is legal is said of them the other way round.
+    pub swap_ab: Option<bool>,
     /// What one block (under TwoSm one pair of blocks) computes at a time, in elements.
     pub tile: Option<Mnk>,
     /// Blocks of a cluster along M and N; K is 1.
@@ -100,6 +103,24 @@ impl Spec {
         } else {
             Some(self.accumulation)
         }
+    }
+
+    /// The same in the terms of a kernel whose A and B changed places, if they do.
+    pub const fn in_kernel_terms(&self, swapped: bool) -> Spec {
+        let mut s = *self;
+        s.swap_ab = Some(false);
+        if swapped {
+            (s.a, s.b) = (self.b, self.a);
+            s.tile = match self.tile {
+                Some(tile) => Some(tile.swapped()),
+                None => None,
+            };
+            s.cluster = match self.cluster {
+                Some(cluster) => Some(cluster.swapped()),
+                None => None,
+            };
+        }
+        s
     }
 
     /// Whether threads load the instruction's first operand into registers, where it could read shared memory.

@@ -26,6 +26,10 @@ fn numbers_are_named() {
             "tile M = 96 is not a multiple of 64 up to 256 (the rows of one wgmma)",
         ),
         (
+            GemmDesc { tile: tile(64, 96, 64), swap_ab: Some(true), ..base() },
+            "tile N = 96 is not a multiple of 64 up to 256 (the rows of one wgmma)",
+        ),
+        (
             GemmDesc { tile: tile(128, 12, 64), ..base() },
             "tile N = 12 is not a multiple of 8 up to 256 (the columns of one wgmma)",
         ),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use warpwright_layout::lower::index_function;
 use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, Swizzle};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{InstructionId, KernelPlan, ScheduleId};
+use warpwright_spec::{InstructionId, KernelPlan, Order, ScheduleId};
 
 /// The tile in the kernel's terms and how warps share it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,14 +62,15 @@ impl Tile {
 /// Rows of accumulators that a warp stages at a time: those of one mma.
 pub(crate) const SLAB_ROWS: usize = 16;
 
-/// Elements of D in one store: as many as its alignment allows, up to eight, if a warp's slab is a whole number of them a
-/// lane. Stores below a word are made one by one.
+/// Elements of D in one store: as many as its alignment allows, up to eight, if the slab's extent along which D is contiguous and
+/// the whole slab are whole numbers of them, of a lane's. Stores below a word are made one by one.
 fn vector(plan: &KernelPlan, columns: usize) -> usize {
     let mut vector = plan.vector().min(8);
     if vector * plan.spec.d.bits() < 32 {
         vector = 1;
     }
-    while vector > 1 && !(columns.is_multiple_of(vector) && (SLAB_ROWS * columns).is_multiple_of(32 * vector)) {
+    let along = if plan.along_rows() { SLAB_ROWS } else { columns };
+    while vector > 1 && !(along.is_multiple_of(vector) && (SLAB_ROWS * columns).is_multiple_of(32 * vector)) {
         vector /= 2;
     }
     vector
@@ -113,7 +114,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
          constexpr unsigned slab_rows = {SLAB_ROWS}, slab_columns = {slab_columns};\n\
          constexpr unsigned slab_offset = {slab}, slab_bytes = {};\n\
          constexpr int d_vector = {vector};\n\
-         constexpr bool transposed = {};\n\
+         constexpr bool transposed = {}, d_along_rows = {}, d_along_m = {};\n\
          constexpr unsigned cluster_size = {};\n\
          }}\n\
          using ElementD = {};\n",
@@ -124,6 +125,8 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
         threads - tile.copiers,
         slab_bytes,
         plan.transposed,
+        plan.along_rows(),
+        plan.order_d() == Order::Column,
         plan.cluster.m * plan.cluster.n,
         plan.spec.d.name(),
     );
@@ -151,16 +154,26 @@ pub(crate) fn indices(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Resu
     };
     // Of fused multiply-adds, a lane's values are a block of their own.
     let arguments: &[&str] = if simt { &["lane"] } else { &["lane", "value"] };
-    let vectors = [columns / tile.vector, SLAB_ROWS];
+    // Neighbouring lanes have neighbouring vectors of D.
+    let [vector_row, vector_column] = match plan.along_rows() {
+        true => {
+            let vectors = [SLAB_ROWS / tile.vector, columns];
+            [plain(&vectors, &[tile.vector, 0])?, plain(&vectors, &[0, 1])?]
+        }
+        false => {
+            let vectors = [columns / tile.vector, SLAB_ROWS];
+            [plain(&vectors, &[0, 1])?, plain(&vectors, &[tile.vector, 0])?]
+        }
+    };
     *text += "namespace idx {\n";
     let functions = [
         index_function("warp_row", &rows.into(), &["warp"])?,
         index_function("warp_column", &plain(&warps, &[0, tile.warp_n()])?.into(), &["warp"])?,
         index_function("accumulator_row", &row.into(), arguments)?,
         index_function("accumulator_column", &column.into(), arguments)?,
-        index_function("slab", &slab(columns, plan.spec.acc.bits())?, &["row", "column"])?,
-        index_function("vector_row", &plain(&vectors, &[0, 1])?.into(), &["vector"])?,
-        index_function("vector_column", &plain(&vectors, &[tile.vector, 0])?.into(), &["vector"])?,
+        index_function("slab", &slab(plan.along_rows(), columns, plan.spec.acc.bits())?, &["row", "column"])?,
+        index_function("vector_row", &vector_row.into(), &["vector"])?,
+        index_function("vector_column", &vector_column.into(), &["vector"])?,
     ];
     for function in functions {
         *text += &function.to_string();
@@ -170,10 +183,15 @@ pub(crate) fn indices(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Resu
 }
 
 /// A warp's staged accumulators. Rows are stored by mma fragments, eight rows of two values at a time, and read as vectors of
-/// up to eight: the swizzle moves groups of four values so that neither meets a bank twice when a row has 64 of them.
-fn slab(columns: usize, bits: usize) -> Result<ComposedLayout, LayoutError> {
+/// up to eight: the swizzle moves groups of four values so that neither meets a bank twice when a row has 64 of them. Where
+/// vectors run along rows, whose values are then neighbours, single values are stored, which meet no bank twice either.
+fn slab(along_rows: bool, columns: usize, bits: usize) -> Result<ComposedLayout, LayoutError> {
     // 16 bytes stay together.
     let unit = if bits == 64 { 1 } else { 2 };
+    if along_rows {
+        let swizzle = Swizzle::new(2, unit + 1, 4 - unit)?;
+        return Ok(ComposedLayout::new(swizzle, plain(&[SLAB_ROWS, columns], &[1, SLAB_ROWS])?));
+    }
     Ok(ComposedLayout::new(Swizzle::new(3, unit, 3)?, plain(&[SLAB_ROWS, columns], &[columns, 1])?))
 }
 
@@ -211,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_slab_of_64_columns_has_no_bank_conflicts() {
-        let slab = slab(64, 32).unwrap();
+        let slab = slab(false, 64, 32).unwrap();
         // Stores: half a warp at a time, rows lane / 4, columns 2 * (lane % 4).
         for fragment in 0..8 {
             let half: Vec<_> = (0..16).map(|l| slab.eval_at(&[l / 4, 8 * fragment + 2 * (l % 4)])).collect();
@@ -227,9 +245,27 @@ mod tests {
     }
 
     #[test]
+    fn stores_along_rows_have_no_bank_conflicts_and_loads_few() {
+        for columns in [8, 16, 64] {
+            let slab = slab(true, columns, 32).unwrap();
+            for fragment in 0..columns as i64 / 8 {
+                for (below, beside) in [(0, 0), (0, 1), (8, 0), (8, 1)] {
+                    let at = |l: i64| slab.eval_at(&[l / 4 + below, 8 * fragment + 2 * (l % 4) + beside]);
+                    assert_eq!(conflicts(1, &(0..32).map(at).collect::<Vec<_>>()), 1);
+                }
+            }
+            for half in [0, 4] {
+                let quarter: Vec<_> = (0..8).map(|l| slab.eval_at(&[8 * (l % 2) + half, l / 2])).collect();
+                assert_eq!(conflicts(4, &quarter), 2);
+            }
+        }
+    }
+
+    #[test]
     fn a_slab_is_a_permutation() {
-        for (columns, bits) in [16, 32, 48, 64, 80].into_iter().flat_map(|c| [(c, 32), (c, 64)]) {
-            let slab = slab(columns, bits).unwrap();
+        let widths = [8, 16, 32, 48, 64, 80].into_iter().flat_map(|c| [(c, 32), (c, 64)]);
+        for (columns, bits, along_rows) in widths.flat_map(|(c, b)| [(c, b, false), (c, b, true)]) {
+            let slab = slab(along_rows, columns, bits).unwrap();
             let rows = (0..16).flat_map(|r| (0..columns as i64).map(move |c| (r, c)));
             let mut seen: Vec<_> = rows.map(|(r, c)| slab.eval_at(&[r, c])).collect();
             seen.sort_unstable();

@@ -11,7 +11,7 @@ use warpwright_layout::smem::{Major, SmemSwizzle, atom, widest_swizzle};
 use warpwright_layout::tma::TensorMap;
 use warpwright_layout::{ComposedLayout, IntTuple, LayoutError};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{InstructionId, KernelPlan, Order, ResourcePlan};
+use warpwright_spec::{InstructionId, KernelPlan, ResourcePlan};
 
 /// Steps of an epilogue up to which its text is repeated for every subtile, which saves moving accumulators to where the one
 /// copy expects them.
@@ -45,7 +45,7 @@ impl BulkOutput {
         let bits = dtype.bits();
         let fragments = plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::WGMMA;
         let whole = (columns * bits).is_multiple_of(128);
-        if !fragments || !whole || bits < 8 || plan.widths.d < 16 {
+        if !fragments || !whole || bits < 8 || plan.widths.d < 16 || plan.along_rows() {
             return Ok(None);
         }
         let bytes = SLAB_ROWS * columns * bits / 8;
@@ -54,8 +54,7 @@ impl BulkOutput {
         let source = match matrices(program)[..] {
             [] => None,
             [(place, element)] => {
-                let order = if plan.transposed { Order::Column } else { Order::Row };
-                let readable = place == Place::Previous || plan.order_c == order && plan.widths.c >= 16;
+                let readable = place == Place::Previous || plan.order_c == plan.order_d() && plan.widths.c >= 16;
                 if !readable || element.bits() != bits || slabs < 2 {
                     return Ok(None);
                 }

@@ -45,6 +45,7 @@ pub fn plan(case: &Case) -> KernelPlan {
     let desc = GemmDesc {
         b: case.b.unwrap_or(case.a),
         d: case.d,
+        order_d: Some(if case.transposed { Order::Column } else { Order::Row }),
         tile: Some(user),
         cluster: Some(Mnk::new(1, 1, 1)),
         stages: Some(case.stages),

@@ -11,7 +11,9 @@ use warpwright::{DeviceInfo, KernelPlan, ScheduleId, SchedulerId};
 pub struct Which {
     /// Schedule.
     pub schedule: ScheduleId,
-    /// Tile.
+    /// Whether A and B change places.
+    pub swapped: bool,
+    /// Tile, in the kernel's terms.
     pub tile: Mnk,
     /// Blocks of a cluster.
     pub cluster: Mnk,
@@ -30,6 +32,7 @@ impl Which {
     pub fn of(plan: &KernelPlan) -> Which {
         Which {
             schedule: plan.spec.schedule,
+            swapped: plan.transposed,
             tile: plan.tile,
             cluster: plan.cluster,
             stages: plan.resources.stages,
@@ -47,7 +50,7 @@ impl Which {
 
 impl fmt::Display for Which {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} s{}", self.schedule, self.tile, self.stages)?;
+        write!(f, "{} {}{} s{}", self.schedule, self.tile, if self.swapped { " swapped" } else { "" }, self.stages)?;
         if self.cluster.m * self.cluster.n > 1 {
             write!(f, " cluster {}x{}", self.cluster.m, self.cluster.n)?;
         }

@@ -33,18 +33,18 @@ pub struct Row {
     pub library: f64,
 }
 
-const HEADER: &str = "suite,tag,type,m,n,k,schedule,tile_m,tile_n,tile_k,cluster_m,cluster_n,stages,scheduler,splits,raster,swizzle,\
+const HEADER: &str = "suite,tag,type,m,n,k,schedule,swapped,tile_m,tile_n,tile_k,cluster_m,cluster_n,stages,scheduler,splits,raster,swizzle,\
                       registers,blocks_per_sm,predicted_us,median_us,runs,cublaslt_us";
 
 /// The rows as text, with a header.
 pub fn write(rows: &[Row]) -> String {
     let mut text = format!("{HEADER}\n");
     for row in rows {
-        let Which { schedule, tile, cluster, stages, scheduler, splits, walk: (raster, swizzle) } = row.which;
+        let Which { schedule, swapped, tile, cluster, stages, scheduler, splits, walk: (raster, swizzle) } = row.which;
         let Mnk { m, n, k } = row.mnk;
         let problem = format!("{},{},{},{m},{n},{k}", row.suite.name(), row.tag.name(), row.element.name());
         let shape = format!("{},{},{},{},{}", tile.m, tile.n, tile.k, cluster.m, cluster.n);
-        let which = format!("{schedule},{shape},{stages},{scheduler},{splits},{},{swizzle}", raster.name());
+        let which = format!("{schedule},{swapped},{shape},{stages},{scheduler},{splits},{},{swizzle}", raster.name());
         let found = format!("{},{},{:.2},{:.2}", row.registers, row.blocks_per_sm, row.predicted, row.median);
         text += &format!("{problem},{which},{found},{},{:.2}\n", row.runs, row.library);
     }
@@ -91,6 +91,7 @@ fn row(fields: &mut Fields<'_>) -> Option<Row> {
         mnk: Mnk::new(fields.number()?, fields.number()?, fields.number()?),
         which: Which {
             schedule: fields.named(ScheduleId::from_name)?,
+            swapped: fields.number()?,
             tile: Mnk::new(fields.number()?, fields.number()?, fields.number()?),
             cluster: Mnk::new(fields.number()?, fields.number()?, 1),
             stages: fields.number()?,
@@ -124,6 +125,7 @@ mod tests {
             mnk: Mnk::new(16, 8192, 320),
             which: Which {
                 schedule: ScheduleId::PINGPONG,
+                swapped: true,
                 tile: Mnk::new(64, 128, 64),
                 cluster: Mnk::new(1, 2, 1),
                 stages: 4,

@@ -117,9 +117,11 @@ impl Kernels<'_> {
         let made: Vec<_> = own
             .into_par_iter()
             .map(|which| {
+                let user = |shape: Mnk| if which.swapped { shape.swapped() } else { shape };
                 let desc = GemmDesc {
-                    tile: Some(which.tile),
-                    cluster: Some(which.cluster),
+                    swap_ab: Some(which.swapped),
+                    tile: Some(user(which.tile)),
+                    cluster: Some(user(which.cluster)),
                     stages: Some(which.stages),
                     schedule: which.schedule,
                     scheduler: which.scheduler,

@@ -62,6 +62,9 @@ pub struct CandidatesArgs {
     /// Tiles of one block, separated by commas
     #[arg(long, value_name = "MxNxK", value_delimiter = ',')]
     pub tile: Vec<String>,
+    /// Whether A and B change places, so that a tile's N are the instruction's rows: yes, no or both, separated by a comma
+    #[arg(long, value_name = "ANSWER", value_delimiter = ',')]
+    pub swap_ab: Vec<String>,
     /// Clusters, separated by commas
     #[arg(long, value_name = "MxN", value_delimiter = ',')]
     pub cluster: Vec<String>,

@@ -3,7 +3,7 @@
 use super::args::{CandidatesArgs, ProblemsArgs};
 use super::suites;
 use crate::error::InputError;
-use crate::request::{Kernel, Operand, arch, cluster, count, dtype, order, schedule, scheduler, shape, tile};
+use crate::request::{Kernel, Operand, answer, arch, cluster, count, dtype, order, schedule, scheduler, shape, tile};
 use warpwright::spec;
 use warpwright::{
     ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, RaceEntrant, RaceProblem, ScheduleId, SchedulerId, Violation,
@@ -69,6 +69,7 @@ pub fn problems(args: &ProblemsArgs) -> Result<Vec<Named>, InputError> {
 pub struct Candidates {
     arch: Option<ArchId>,
     tiles: Vec<Mnk>,
+    swaps: Vec<bool>,
     clusters: Vec<Mnk>,
     schedules: Vec<ScheduleId>,
     stages: Vec<usize>,
@@ -96,6 +97,7 @@ impl Candidates {
         Ok(Candidates {
             arch: arch(&args.arch)?,
             tiles: args.tile.iter().map(|text| tile(text)).collect::<Result<_, _>>()?,
+            swaps: each(&args.swap_ab, |text| answer("swap-ab", text))?,
             clusters: args.cluster.iter().map(|text| cluster(text)).collect::<Result<_, _>>()?,
             schedules: each(&args.schedule, schedule)?,
             stages: args.stages.iter().map(|text| count("stages", text, 1)).collect::<Result<_, _>>()?,
@@ -156,6 +158,7 @@ impl Candidates {
     fn combinations(&self, base: &Combination) -> Vec<Combination> {
         let mut found = vec![*base];
         found = varied(&found, &self.tiles, |to, tile| to.desc.tile = Some(tile));
+        found = varied(&found, &self.swaps, |to, swapped| to.desc.swap_ab = Some(swapped));
         found = varied(&found, &self.clusters, |to, cluster| to.desc.cluster = Some(cluster));
         found = varied(&found, &self.schedules, |to, schedule| to.desc.schedule = schedule);
         found = varied(&found, &self.stages, |to, stages| to.desc.stages = Some(stages));
@@ -181,6 +184,7 @@ impl Combination {
             parts.push(desc.schedule.name().to_owned());
         }
         parts.extend(desc.tile.map(|tile| tile.to_string()));
+        parts.extend(desc.swap_ab.map(|swapped| if swapped { "swapped" } else { "not swapped" }.to_owned()));
         parts.extend(desc.cluster.map(|cluster| format!("cluster {}x{}", cluster.m, cluster.n)));
         parts.extend(desc.stages.map(|stages| format!("{stages} stages")));
         if !matches!(desc.scheduler, SchedulerId::AUTO) {
@@ -242,6 +246,7 @@ mod tests {
         Candidates {
             arch: None,
             tiles: Vec::new(),
+            swaps: Vec::new(),
             clusters: Vec::new(),
             schedules: Vec::new(),
             stages: Vec::new(),
