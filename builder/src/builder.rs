@@ -216,10 +216,11 @@ impl<Ar, A, Acc, Io, P, N> GemmBuilder<Ar, A, Acc, Io, P, N> {
             core.run(&stream, &arguments, None)?;
             return Ok(d);
         }
-        let (a, b, moved) = (a.to_device(&stream)?, b.to_device(&stream)?, Moved::to_device(&args, &stream)?);
+        let (a, b, mut moved) = (a.to_device(&stream)?, b.to_device(&stream)?, Moved::to_device(&args, &stream)?);
         let mut d = Tensor::zeros_on(&stream, layout)?;
-        let (a, b, epilogue) = (a.view().raw(), b.view().raw(), moved.args(&args));
+        let (a, b, epilogue) = (a.view().raw(), b.view().raw(), moved.args(&args)?);
         core.run(&stream, &Arguments { a, b, d: d.view_mut()?.into_raw(), epilogue: &epilogue, extra: &[] }, None)?;
+        moved.back(&args, &stream)?;
         Ok(d.to_host(&stream)?)
     }
 }

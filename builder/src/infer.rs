@@ -6,7 +6,7 @@ use warpwright_epilogue::{Bound, LeafKind, OutputShape, Program};
 use warpwright_kernels::Arguments;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{RawView, Space, Strided};
-use warpwright_spec::{Alignment, CopyWidths, Extents, MajorId, Mnk, Order, Problem, Spec, reads};
+use warpwright_spec::{Alignment, CopyWidths, Extents, MajorId, Mnk, Order, Problem, Sink, Spec, reads};
 
 /// A call whose operands fit one another: its problem, how its operands lie, and the operands, broadcast over the batch.
 pub(crate) struct Call<'a> {
@@ -44,9 +44,14 @@ pub(crate) fn infer<'a>(
     epilogue.bind_in(bound, given.epilogue, OutputShape { batch, m, n }, space)?;
     let (mut order_c, mut align_c) = (None, WIDEST);
     for (i, leaf) in epilogue.leaves().iter().enumerate() {
-        let Some(view) = bound.view(i) else { continue };
-        let name = || format!("epilogue argument {i} ({})", leaf.kind.name());
-        if let LeafKind::Source(_) | LeafKind::Tile(_) = leaf.kind {
+        let view = match leaf.kind {
+            LeafKind::Source(_) | LeafKind::Tile(_) => bound.view(i),
+            // SAFETY: only its extents and address are looked at.
+            LeafKind::Output(Sink::Matrix(_)) => bound.output(i).map(|view| unsafe { view.as_raw_view() }),
+            _ => None,
+        };
+        if let Some(view) = view {
+            let name = || format!("epilogue argument {i} ({})", leaf.kind.name());
             let order = *order_c.get_or_insert(natural_order(&view.layout()));
             let lies = order.map_or(view.alignment(), |order| view.alignment_in(runtime_order(order)));
             let aligned = alignment(&name, view.dtype(), view.is_empty(), lies)?;

@@ -5,7 +5,9 @@ use crate::error::BuildError;
 use warpwright_arch::ArchId;
 use warpwright_epilogue::{Arg, Args};
 use warpwright_numeric::{Dtype, Element, bf16, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, f16, i4, tf32, u4};
-use warpwright_runtime::{Device, DeviceError, RawView, Stream, Tensor, TensorError, TensorView};
+use warpwright_runtime::{
+    Device, DeviceError, RawView, RawViewMut, Stream, Tensor, TensorError, TensorView, TensorViewMut,
+};
 
 /// The first GPU that kernels of `tag` run on; with no NVIDIA device at all, the CPU.
 ///
@@ -38,35 +40,69 @@ pub(crate) struct Moved {
 
 trait OnDevice {
     fn raw(&self) -> RawView<'_>;
+    fn raw_mut(&mut self) -> Result<RawViewMut<'_>, TensorError>;
+    /// Its bytes, from the first element to the last.
+    fn bytes(&self, stream: &Stream) -> Result<Vec<u8>, TensorError>;
 }
 impl<T: Element> OnDevice for Tensor<T> {
     fn raw(&self) -> RawView<'_> {
         self.view().raw()
     }
+    fn raw_mut(&mut self) -> Result<RawViewMut<'_>, TensorError> {
+        self.view_mut().map(TensorViewMut::into_raw)
+    }
+    fn bytes(&self, stream: &Stream) -> Result<Vec<u8>, TensorError> {
+        let host = self.to_host(stream)?;
+        Ok(host.view().raw().host_bytes().unwrap_or_default().to_vec())
+    }
 }
 
 impl Moved {
-    /// Copies what the arguments read to the stream's device.
+    /// Copies what the arguments read, and what outputs hold, to the stream's device.
     pub(crate) fn to_device(args: &Args<'_>, stream: &Stream) -> Result<Moved, TensorError> {
         let mut moved = Moved { memory: Vec::new(), places: Vec::new() };
         for arg in args.iter() {
-            moved.places.push(match arg {
-                Arg::Read(view) => {
+            let view = match arg {
+                Arg::Read(view) => Some(view),
+                // SAFETY: nobody writes it here.
+                Arg::Write(view) => Some(unsafe { view.as_raw_view() }),
+                _ => None,
+            };
+            moved.places.push(match view {
+                Some(view) => {
                     moved.memory.push(copy(view, stream)?);
                     Some(moved.memory.len() - 1)
                 }
-                _ => None,
+                None => None,
             });
         }
         Ok(moved)
     }
 
-    /// The arguments, reading the copies.
-    pub(crate) fn args<'s>(&'s self, args: &Args<'s>) -> Args<'s> {
-        args.iter()
-            .zip(&self.places)
-            .map(|(arg, place)| place.map_or(arg, |i| Arg::Read(self.memory[i].raw())))
-            .collect()
+    /// The arguments, reading and writing the copies.
+    pub(crate) fn args<'s>(&'s mut self, args: &Args<'s>) -> Result<Args<'s>, TensorError> {
+        let mut memory = self.memory.iter_mut();
+        let moved = args.iter().zip(&self.places).map(|(arg, place)| match (arg, place.and_then(|_| memory.next())) {
+            (Arg::Write(_), Some(memory)) => Ok(Arg::Write(memory.raw_mut()?)),
+            (_, Some(memory)) => Ok(Arg::Read(memory.raw())),
+            (arg, None) => Ok(arg),
+        });
+        moved.collect()
+    }
+
+    /// Copies outputs back to where the arguments have them.
+    pub(crate) fn back(&self, args: &Args<'_>, stream: &Stream) -> Result<(), TensorError> {
+        for (arg, place) in args.iter().zip(&self.places) {
+            if let (Arg::Write(view), Some(i)) = (arg, place)
+                && let Some(to) = view.host_ptr()
+            {
+                let bytes = self.memory[*i].bytes(stream)?;
+                let count = bytes.len().min(view.bytes());
+                // SAFETY: the bytes are the view's, which the arguments borrow exclusively.
+                unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The values that an expression holds, flattened.
 
 use warpwright_numeric::{Dtype, Element};
-use warpwright_runtime::{AsView, RawView};
+use warpwright_runtime::{AsView, AsViewMut, RawView, RawViewMut, TensorError};
 use warpwright_spec::MAX_ARGUMENTS;
 
 /// One argument of an epilogue.
@@ -11,14 +11,27 @@ pub enum Arg<'a> {
     Number(f64),
     /// Memory that the kernel reads: a matrix, a vector, or scalars.
     Read(RawView<'a>),
+    /// Memory that the kernel writes: what a sink stores.
+    Write(RawViewMut<'a>),
     /// An operand that is no view: a slice of elements below a byte, which are not packed. Binding it is an error.
     Unreadable(Dtype),
+    /// An output whose elements share memory. Binding it is an error.
+    Overlapping,
 }
 
 impl<'a> Arg<'a> {
     /// What `v` holds.
     pub fn of<T: Element, V: AsView<T> + ?Sized>(v: &'a V) -> Arg<'a> {
         v.as_view().map_or(Arg::Unreadable(T::DTYPE), |view| Arg::Read(view.raw()))
+    }
+
+    /// What `v` is, to be written.
+    pub fn of_mut<T: Element, V: AsViewMut<T> + ?Sized>(v: &'a mut V) -> Arg<'a> {
+        match v.as_view_mut() {
+            Ok(view) => Arg::Write(view.into_raw()),
+            Err(TensorError::NotPacked { .. }) => Arg::Unreadable(T::DTYPE),
+            Err(_) => Arg::Overlapping,
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! A program with its arguments: checked against the output's extents, ready to be packed or evaluated.
 
-use crate::{Arg, Args, LeafKind, ParamBlock, Program, Uses};
+use crate::host::Along;
+use crate::{Arg, Args, FieldKind, LeafKind, ParamBlock, Program, Uses};
 use warpwright_numeric::Dtype;
-use warpwright_runtime::{RawView, Space};
-use warpwright_spec::{MAX_ARGUMENTS, Problem, ScalarKind};
+use warpwright_runtime::{RawView, RawViewMut, Space, Strided};
+use warpwright_spec::{Axes, MAX_ARGUMENTS, Problem, ScalarKind, Sink};
 
 /// The extents of D: what operands must fit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,8 +61,16 @@ pub enum BindError {
         /// Its elements.
         dtype: Dtype,
     },
+    /// An output whose elements share memory.
+    #[error("elements of epilogue argument {argument} ({what}) share memory: give each a place of its own")]
+    Overlapping {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+    },
     /// Another element type.
-    #[error("epilogue argument {argument} ({what}) has elements of {}, but the kernel reads {}: convert it, or build a kernel for it", given.name(), expected.name())]
+    #[error("epilogue argument {argument} ({what}) has elements of {}, but the kernel's are {}: convert it, or build a kernel for it", given.name(), expected.name())]
     Element {
         /// Which, from 0.
         argument: usize,
@@ -128,6 +137,13 @@ pub(crate) enum Slot<'a> {
         view: RawView<'a>,
         strides: [i64; 3],
     },
+    /// What a sink stores; of reductions, the strides between batch entries and between elements.
+    Output {
+        view: RawViewMut<'a>,
+        strides: [i64; 3],
+        /// Which way the bits of a mask lie.
+        along: Along,
+    },
     /// A matrix that a zero scalar drops: it may be absent.
     Dropped,
 }
@@ -154,7 +170,20 @@ impl LeafKind {
             LeafKind::Column(_) => "column(..)",
             LeafKind::Source(_) => "source(..)",
             LeafKind::Tile(_) => "tile(..)",
+            LeafKind::Output(sink) => output_name(sink),
         }
+    }
+}
+
+const fn output_name(sink: Sink) -> &'static str {
+    match sink {
+        Sink::Matrix(_) => "aux_store(..)",
+        Sink::Mask => "aux_mask(..)",
+        Sink::Reduce(reduction) => match reduction.axes {
+            Axes::Rows => "reduce_rows(..)",
+            Axes::Columns => "reduce_columns(..)",
+            Axes::All => "reduce_all(..)",
+        },
     }
 }
 
@@ -244,10 +273,19 @@ impl<'a> Bound<'a> {
         }
     }
 
+    /// The view that is this argument, if it is an output.
+    pub fn output(&self, argument: usize) -> Option<RawViewMut<'a>> {
+        match self.slots.get(argument) {
+            Some(Slot::Output { view, .. }) => Some(*view),
+            _ => None,
+        }
+    }
+
     /// Address and strides (batch, M, N, in elements) of the matrix that is this argument, if it is one and is not dropped.
     pub fn matrix(&self, argument: usize) -> Option<(u64, [i64; 3])> {
         match (self.slots.get(argument), self.block.fields().get(argument)?.kind) {
-            (Some(Slot::Operand { view, strides }), crate::FieldKind::Matrix(_)) => Some((view.address(), *strides)),
+            (Some(Slot::Operand { view, strides }), FieldKind::Matrix(_)) => Some((view.address(), *strides)),
+            (Some(Slot::Output { view, strides, .. }), FieldKind::Store(_)) => Some((view.address(), *strides)),
             _ => None,
         }
     }
@@ -258,9 +296,10 @@ impl<'a> Bound<'a> {
     }
 
     /// Writes the kernel's parameters, as [`ParamBlock`] lays them out, to bytes that are zero and at least
-    /// [`packed_bytes`](Self::packed_bytes). Dropped matrices get null pointers.
-    pub fn pack(&self, packed: &mut [u8]) {
-        for (field, slot) in self.block.fields().iter().zip(&self.slots) {
+    /// [`packed_bytes`](Self::packed_bytes). Dropped matrices get null pointers; `partials` says where the reduction that is this
+    /// argument keeps its partial results.
+    pub fn pack(&self, packed: &mut [u8], partials: impl Fn(usize) -> u64) {
+        for (argument, (field, slot)) in self.block.fields().iter().zip(&self.slots).enumerate() {
             let mut at = field.offset;
             let mut word = |x: [u8; 8]| {
                 packed[at..at + 8].copy_from_slice(&x);
@@ -284,14 +323,25 @@ impl<'a> Bound<'a> {
                 Slot::Operand { view, strides: [batch, m, n] } => {
                     word(view.address().to_le_bytes());
                     match field.kind {
-                        crate::FieldKind::Row(_) => word(n.to_le_bytes()),
-                        crate::FieldKind::Column(_) => word(m.to_le_bytes()),
+                        FieldKind::Row(_) => word(n.to_le_bytes()),
+                        FieldKind::Column(_) => word(m.to_le_bytes()),
                         _ => {
                             word(m.to_le_bytes());
                             word(n.to_le_bytes());
                         }
                     }
                     word(batch.to_le_bytes());
+                }
+                Slot::Output { view, strides: [batch, m, n], .. } => {
+                    word(view.address().to_le_bytes());
+                    word(m.to_le_bytes());
+                    if let FieldKind::Reduction(_) = field.kind {
+                        word(batch.to_le_bytes());
+                        word(partials(argument).to_le_bytes());
+                    } else {
+                        word(n.to_le_bytes());
+                        word(batch.to_le_bytes());
+                    }
                 }
                 Slot::Dropped => {}
             }
@@ -315,93 +365,159 @@ impl Check {
             (LeafKind::Scalar(ScalarKind::Host), _) => {
                 return Err(BindError::Kind { argument, what, expected: "a number of the host", given: "memory" });
             }
+            (LeafKind::Output(sink), Some(Arg::Write(view))) => return self.output(sink, view),
+            (LeafKind::Output(_), Some(Arg::Overlapping)) => return Err(BindError::Overlapping { argument, what }),
+            (LeafKind::Output(_), Some(Arg::Read(_))) => {
+                let (expected, given) = ("memory that can be written", "memory that can only be read");
+                return Err(BindError::Kind { argument, what, expected, given });
+            }
             (_, Some(Arg::Read(view))) => view,
             (_, Some(Arg::Unreadable(dtype))) => return Err(BindError::Unreadable { argument, what, dtype }),
+            (_, Some(Arg::Write(_) | Arg::Overlapping)) => {
+                return Err(BindError::Kind { argument, what, expected: "read", given: "an output" });
+            }
             _ => return Err(BindError::Kind { argument, what, expected: "a view of memory", given: "a number" }),
         };
         let expected = match self.kind {
             LeafKind::Scalar(_) => self.compute,
             LeafKind::Row(t) | LeafKind::Column(t) | LeafKind::Source(t) | LeafKind::Tile(t) => t,
+            // An output that was no `Arg::Write` was refused above.
+            LeafKind::Output(_) => view.dtype(),
         };
         if view.dtype() != expected {
             return Err(BindError::Element { argument, what, expected, given: view.dtype() });
         }
         let slot = match self.kind {
-            LeafKind::Scalar(kind) => Slot::Scalar { view, batch: self.scalar(kind, &view)? },
+            LeafKind::Scalar(kind) => Slot::Scalar { view, batch: self.scalar(kind, &view.layout())? },
             LeafKind::Row(_) => {
-                let (batch, stride) = self.vector(&view, self.output.n, "a row has one value for each column of D")?;
+                let (batch, stride) =
+                    self.vector(&view.layout(), self.output.n, "a row has one value for each column of D")?;
                 Slot::Operand { view, strides: [batch, 0, stride] }
             }
             LeafKind::Column(_) => {
-                let (batch, stride) = self.vector(&view, self.output.m, "a column has one value for each row of D")?;
+                let (batch, stride) =
+                    self.vector(&view.layout(), self.output.m, "a column has one value for each row of D")?;
                 Slot::Operand { view, strides: [batch, stride, 0] }
             }
-            LeafKind::Source(_) | LeafKind::Tile(_) => Slot::Operand { view, strides: self.matrix(&view)? },
+            LeafKind::Source(_) | LeafKind::Tile(_) => Slot::Operand { view, strides: self.matrix(&view.layout())? },
+            LeafKind::Output(_) => Slot::Dropped,
         };
-        let empty = self.output.batch == 0 || self.output.m == 0 || self.output.n == 0;
-        if view.space() != self.space && !empty {
-            return Err(BindError::Space { argument, what, given: view.space(), expected: self.space });
-        }
-        let needed = view.layout().span(view.dtype()).map_or(usize::MAX, |n| view.dtype().packed_bytes(n));
-        if view.bytes() < needed && !empty {
-            return Err(BindError::Memory { argument, what, needed, given: view.bytes() });
-        }
+        self.memory(view.space(), &view.layout(), view.dtype(), view.bytes())?;
         Ok(slot)
     }
 
-    fn extents(&self, view: &RawView<'_>, rule: &'static str) -> BindError {
+    /// Whether memory is where the GEMM runs, and as much as its extents span.
+    fn memory(&self, space: Space, layout: &Strided, dtype: Dtype, bytes: usize) -> Result<(), BindError> {
+        let (argument, what) = (self.argument, self.kind.name());
+        if self.output.batch == 0 || self.output.m == 0 || self.output.n == 0 {
+            return Ok(());
+        }
+        if space != self.space {
+            return Err(BindError::Space { argument, what, given: space, expected: self.space });
+        }
+        let needed = layout.span(dtype).map_or(usize::MAX, |n| dtype.packed_bytes(n));
+        if bytes < needed {
+            return Err(BindError::Memory { argument, what, needed, given: bytes });
+        }
+        Ok(())
+    }
+
+    fn output<'a>(&self, sink: Sink, view: RawViewMut<'a>) -> Result<Slot<'a>, BindError> {
+        let expected = match sink {
+            Sink::Matrix(t) => t,
+            Sink::Mask => Dtype::U8,
+            Sink::Reduce(_) => self.compute,
+        };
+        if view.dtype() != expected {
+            let (argument, what) = (self.argument, self.kind.name());
+            return Err(BindError::Element { argument, what, expected, given: view.dtype() });
+        }
+        let layout = view.layout();
+        let OutputShape { batch, m, n } = self.output;
+        let mut along = Along::N;
+        let strides = match sink {
+            Sink::Matrix(_) if layout.extents[0] == batch => self.matrix(&layout)?,
+            Sink::Matrix(_) => {
+                return Err(self.extents(&layout, "a matrix that is stored has D's batch, rows and columns"));
+            }
+            Sink::Mask => {
+                along = match layout.extents {
+                    [b, rows, bytes] if b == batch && (rows, bytes) == (m, n.div_ceil(8)) => Along::N,
+                    [b, bytes, columns] if b == batch && (bytes, columns) == (m.div_ceil(8), n) => Along::M,
+                    _ => {
+                        let rule = "a mask has D's batch, and a byte for every eight elements of a row, or of a column if D is column-major";
+                        return Err(self.extents(&layout, rule));
+                    }
+                };
+                layout.strides
+            }
+            Sink::Reduce(reduction) => {
+                let (batch, stride) = match reduction.axes {
+                    Axes::Rows => self.vector(&layout, n, "reduced rows have one value for each column of D")?,
+                    Axes::Columns => self.vector(&layout, m, "reduced columns have one value for each row of D")?,
+                    Axes::All if layout.len() == 1 => (0, 0),
+                    Axes::All => (self.scalar(ScalarKind::PerBatch, &layout)?, 0),
+                };
+                [batch, stride, 0]
+            }
+        };
+        self.memory(view.space(), &layout, view.dtype(), view.bytes())?;
+        Ok(Slot::Output { view, strides, along })
+    }
+
+    fn extents(&self, layout: &Strided, rule: &'static str) -> BindError {
         BindError::Extents {
             argument: self.argument,
             what: self.kind.name(),
-            given: view.extents(),
+            given: layout.extents,
             output: self.output,
             rule,
         }
     }
 
     /// The stride between batch entries: 0 where one entry serves all.
-    fn batch(&self, view: &RawView<'_>) -> Result<i64, BindError> {
-        match view.extents()[0] {
+    fn batch(&self, layout: &Strided) -> Result<i64, BindError> {
+        match layout.extents[0] {
             1 => Ok(0),
-            b if b == self.output.batch => Ok(view.strides()[0]),
-            _ => Err(self.extents(view, "its batch is 1, which serves every entry of D's, or D's own")),
+            b if b == self.output.batch => Ok(layout.strides[0]),
+            _ => Err(self.extents(layout, "its batch is 1, which serves every entry of D's, or D's own")),
         }
     }
 
     /// Strides between batch entries and between elements.
-    fn vector(&self, view: &RawView<'_>, len: usize, rule: &'static str) -> Result<(i64, i64), BindError> {
-        let [_, rows, columns] = view.extents();
-        let [_, row_stride, column_stride] = view.strides();
+    fn vector(&self, layout: &Strided, len: usize, rule: &'static str) -> Result<(i64, i64), BindError> {
+        let [_, rows, columns] = layout.extents;
+        let [_, row_stride, column_stride] = layout.strides;
         let stride = match (rows, columns) {
             (1, n) if n == len => column_stride,
             (m, 1) if m == len => row_stride,
-            _ => return Err(self.extents(view, rule)),
+            _ => return Err(self.extents(layout, rule)),
         };
-        Ok((self.batch(view)?, stride))
+        Ok((self.batch(layout)?, stride))
     }
 
-    fn matrix(&self, view: &RawView<'_>) -> Result<[i64; 3], BindError> {
-        let [_, rows, columns] = view.extents();
+    fn matrix(&self, layout: &Strided) -> Result<[i64; 3], BindError> {
+        let [_, rows, columns] = layout.extents;
         if (rows, columns) != (self.output.m, self.output.n) {
-            return Err(self.extents(view, "it has D's rows and columns"));
+            return Err(self.extents(layout, "it has D's rows and columns"));
         }
-        let [_, m, n] = view.strides();
-        Ok([self.batch(view)?, m, n])
+        let [_, m, n] = layout.strides;
+        Ok([self.batch(layout)?, m, n])
     }
 
-    fn scalar(&self, kind: ScalarKind, view: &RawView<'_>) -> Result<i64, BindError> {
-        let [batch, rows, columns] = view.extents();
-        let strides = view.strides();
+    fn scalar(&self, kind: ScalarKind, layout: &Strided) -> Result<i64, BindError> {
+        let [batch, rows, columns] = layout.extents;
+        let strides = layout.strides;
         if kind == ScalarKind::Pointer {
             let one = batch == 1 && rows == 1 && columns == 1;
-            return if one { Ok(0) } else { Err(self.extents(view, "a scalar is one value")) };
+            return if one { Ok(0) } else { Err(self.extents(layout, "a scalar is one value")) };
         }
         let entries = self.output.batch;
         match (batch, rows, columns) {
             (1, 1, n) if n == entries => Ok(strides[2]),
             (1, m, 1) if m == entries => Ok(strides[1]),
             (b, 1, 1) if b == entries => Ok(strides[0]),
-            _ => Err(self.extents(view, "it has one value for each entry of D's batch")),
+            _ => Err(self.extents(layout, "it has one value for each entry of D's batch")),
         }
     }
 }

@@ -261,7 +261,7 @@ impl Writer<'_> {
         line(text, 1, format_args!("template <int V> struct Loads {{"));
         for (_, field) in self.fields() {
             let (load, element) = match field.kind {
-                FieldKind::Scalar => continue,
+                FieldKind::Scalar | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Reduction(_) => continue,
                 FieldKind::Row(t) => ("RowLoad", t),
                 FieldKind::Column(t) => ("ColumnLoad", t),
                 FieldKind::Matrix(t) => ("TileLoad", t),
@@ -278,7 +278,7 @@ impl Writer<'_> {
         line(text, 2, format_args!("Loads<V> l = {{}};"));
         for (argument, field) in self.fields().filter(|&(a, _)| self.accesses.staged != Some(Place::Argument(a))) {
             let (load, element, bytes) = match field.kind {
-                FieldKind::Scalar => continue,
+                FieldKind::Scalar | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Reduction(_) => continue,
                 FieldKind::Row(t) => ("load_row", t, self.accesses.vector),
                 FieldKind::Column(t) => ("load_column", t, self.accesses.vector),
                 FieldKind::Matrix(t) => ("load_tile", t, self.accesses.matrix),

@@ -6,6 +6,7 @@
 mod arena;
 mod lanes;
 mod read;
+mod sink;
 mod write;
 
 use crate::bound::{Slot, narrowed};
@@ -17,6 +18,8 @@ use read::Target;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::RawView;
 use warpwright_spec::MAX_ARGUMENTS;
+
+pub use sink::{Partials, TileIndex};
 
 /// The direction of a segment, in the user's coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -133,7 +136,7 @@ impl<'a> Evaluator<'a> {
                 let at = |d: usize| if stride != 0 && extents[d] > 1 { batch } else { 0 };
                 view.decode_at(at(0), at(1), at(2))
             }
-            Slot::Operand { .. } | Slot::Dropped => 0.0,
+            Slot::Operand { .. } | Slot::Output { .. } | Slot::Dropped => 0.0,
         }
     }
 
@@ -167,7 +170,7 @@ impl<'a> Evaluator<'a> {
             (Accumulators::F64(acc), Dtype::F64) => Values::F64(self.reals(at, acc, double, exact)),
             (Accumulators::I32(acc), Dtype::I32) => {
                 let result = self.program.result();
-                if result == Value::Accumulator {
+                if result == Value::Accumulator && self.program.stores().is_empty() {
                     return Values::I32(acc);
                 }
                 let width = acc.len();
@@ -177,6 +180,7 @@ impl<'a> Evaluator<'a> {
                 }
                 let scalars = self.run::<f32>(at, None, width, single, exact);
                 match (self.program.number(result), result) {
+                    (_, Value::Accumulator) => Values::I32(acc),
                     (Number::Exact, Value::Step(i)) => Values::I64(exact.materialize(i + 1, width)),
                     _ => Values::F32(self.result(&scalars, single, width)),
                 }
@@ -186,11 +190,12 @@ impl<'a> Evaluator<'a> {
     }
 
     fn reals<'s, R: Real>(&self, at: Segment, acc: &'s [R], real: &'s mut Arena<R>, exact: &mut Arena<i64>) -> &'s [R] {
-        if self.program.result() == Value::Accumulator {
+        let result = self.program.result();
+        if result == Value::Accumulator && self.program.stores().is_empty() {
             return acc;
         }
         let scalars = self.run(at, Some(acc), acc.len(), real, exact);
-        self.result(&scalars, real, acc.len())
+        if result == Value::Accumulator { acc } else { self.result(&scalars, real, acc.len()) }
     }
 
     /// The result of a run as a slice.

@@ -46,6 +46,7 @@ mod params;
 pub mod parse;
 mod program;
 mod share;
+mod sink;
 
 pub use args::{Arg, Args};
 pub use bound::{BindError, Bound, OutputShape};
@@ -59,8 +60,12 @@ pub use leaf::{
 };
 pub use operator::{Maximum, Minimum, Minus, Negate, Over, Plus, Times, max, min};
 pub use params::{Field, FieldKind, ParamBlock, Stem};
-pub use program::{Leaf, LeafKind, Number, Op, Place, Program, Step, Uses, Value};
+pub use program::{Leaf, LeafKind, Number, Op, Place, Program, SideStore, Step, Uses, Value};
 pub use share::{Let, Var, share, share_as};
+pub use sink::{
+    AllColumns, AllElements, AllRows, Amax, Atomic, AuxStore, MaskStore, Max, Min, Reduce, ReduceAxes, ReduceOperator,
+    Sum, SumOfSquares, amax, aux_mask, aux_store, reduce_all, reduce_columns, reduce_rows,
+};
 
 // What `epilogue_fn!` expands to names these.
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! The epilogue's part of a kernel's parameters: described once, here; the C++ struct and the packed bytes follow it.
 
 use warpwright_numeric::Dtype;
-use warpwright_spec::{MAX_ARGUMENTS, Node, Violation};
+use warpwright_spec::{MAX_ARGUMENTS, Node, Reduction, Sink, Violation};
 
 /// What a field of the parameters is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -14,6 +14,12 @@ pub enum FieldKind {
     Column(Dtype),
     /// An M x N matrix: `{ pointer, stride along M, stride along N, batch stride }`.
     Matrix(Dtype),
+    /// An M x N matrix that is stored: as [`FieldKind::Matrix`].
+    Store(Dtype),
+    /// Bits that are stored: as [`FieldKind::Matrix`], of bytes.
+    Mask,
+    /// What a reduction stores: `{ pointer, stride, batch stride, partial results }`.
+    Reduction(Reduction),
 }
 
 /// The letter that a field's name begins with, and the struct that it is of.
@@ -25,6 +31,8 @@ pub enum Stem {
     Vector,
     /// `t0`, a `TensorArg`.
     Tensor,
+    /// `r0`, a `ReductionArg`.
+    Reduction,
 }
 
 impl Stem {
@@ -34,6 +42,7 @@ impl Stem {
             Stem::Scalar => 's',
             Stem::Vector => 'v',
             Stem::Tensor => 't',
+            Stem::Reduction => 'r',
         }
     }
     /// The C++ struct.
@@ -42,13 +51,14 @@ impl Stem {
             Stem::Scalar => "ScalarArg",
             Stem::Vector => "VectorArg",
             Stem::Tensor => "TensorArg",
+            Stem::Reduction => "ReductionArg",
         }
     }
     /// Bytes of the struct; all align to 8.
     pub const fn bytes(self) -> usize {
         match self {
             Stem::Scalar | Stem::Vector => 24,
-            Stem::Tensor => 32,
+            Stem::Tensor | Stem::Reduction => 32,
         }
     }
 }
@@ -59,7 +69,8 @@ impl FieldKind {
         match self {
             FieldKind::Scalar => Stem::Scalar,
             FieldKind::Row(_) | FieldKind::Column(_) => Stem::Vector,
-            FieldKind::Matrix(_) => Stem::Tensor,
+            FieldKind::Matrix(_) | FieldKind::Store(_) | FieldKind::Mask => Stem::Tensor,
+            FieldKind::Reduction(_) => Stem::Reduction,
         }
     }
 }
@@ -88,7 +99,7 @@ pub struct ParamBlock {
     fields: [Field; MAX_ARGUMENTS],
     len: usize,
     size: usize,
-    ordinals: [usize; 3],
+    ordinals: [usize; 4],
 }
 
 impl ParamBlock {
@@ -107,32 +118,35 @@ impl ParamBlock {
             return Err(Violation::Arguments { given, at_most: MAX_ARGUMENTS });
         }
         let none = Field { kind: FieldKind::Scalar, ordinal: 0, offset: 0 };
-        Ok(ParamBlock { fields: [none; MAX_ARGUMENTS], len: 0, size: 0, ordinals: [0; 3] }.with(node))
+        Ok(ParamBlock { fields: [none; MAX_ARGUMENTS], len: 0, size: 0, ordinals: [0; 4] }.with(node))
     }
 
     const fn with(mut self, node: &Node) -> ParamBlock {
         let kind = match *node {
-            Node::LoadScalar(_) => FieldKind::Scalar,
-            Node::LoadRow(t) => FieldKind::Row(t),
-            Node::LoadColumn(t) => FieldKind::Column(t),
-            Node::LoadSource(t) | Node::LoadTile(t) => FieldKind::Matrix(t),
-            _ => {
-                let children = node.children();
-                let mut i = 0;
-                while i < children.len() {
-                    if let Some(child) = children[i] {
-                        self = self.with(child);
-                    }
-                    i += 1;
-                }
-                return self;
-            }
+            Node::LoadScalar(_) => Some(FieldKind::Scalar),
+            Node::LoadRow(t) => Some(FieldKind::Row(t)),
+            Node::LoadColumn(t) => Some(FieldKind::Column(t)),
+            Node::LoadSource(t) | Node::LoadTile(t) => Some(FieldKind::Matrix(t)),
+            Node::Sink(Sink::Matrix(t), _) => Some(FieldKind::Store(t)),
+            Node::Sink(Sink::Mask, _) => Some(FieldKind::Mask),
+            Node::Sink(Sink::Reduce(reduction), _) => Some(FieldKind::Reduction(reduction)),
+            _ => None,
         };
-        let stem = kind.stem();
-        self.fields[self.len] = Field { kind, ordinal: self.ordinals[stem as usize], offset: self.size };
-        self.ordinals[stem as usize] += 1;
-        self.len += 1;
-        self.size += stem.bytes();
+        if let Some(kind) = kind {
+            let stem = kind.stem();
+            self.fields[self.len] = Field { kind, ordinal: self.ordinals[stem as usize], offset: self.size };
+            self.ordinals[stem as usize] += 1;
+            self.len += 1;
+            self.size += stem.bytes();
+        }
+        let children = node.children();
+        let mut i = 0;
+        while i < children.len() {
+            if let Some(child) = children[i] {
+                self = self.with(child);
+            }
+            i += 1;
+        }
         self
     }
 

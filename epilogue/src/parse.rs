@@ -10,6 +10,9 @@
 //!            | ("source" | "row" | "column" | "tile") ( "(" name ")" | "<" element ">" [ "(" name ")" ] )
 //!            | "scalar" [ "<" ("pointer" | "per" "batch") ">" ] [ "(" name ")" ]
 //!            | "convert" "<" element ">" "(" expression ")"
+//!            | "aux_store" [ "<" element ">" ] "(" [ name "," ] expression ")"
+//!            | ("aux_mask" | "amax") "(" [ name "," ] expression ")"
+//!            | ("reduce_rows" | "reduce_columns" | "reduce_all") "<" [ "atomic" ] reduction ">" "(" [ name "," ] expression ")"
 //!            | ("max" | "min" | function) "(" expression { "," expression } ")"
 //!            | name                                      a scalar, or what `let` bound
 //! ```

@@ -3,7 +3,7 @@
 
 use crate::{NEG, ParamBlock, RELU};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{Function, Node, Operator, ScalarKind, Scope, Violation};
+use warpwright_spec::{Function, Node, Operator, ScalarKind, Scope, Sink, Violation};
 
 /// What a value is computed in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,6 +87,8 @@ pub enum LeafKind {
     Source(Dtype),
     /// Another M x N matrix.
     Tile(Dtype),
+    /// What a sink stores in.
+    Output(Sink),
 }
 
 /// One argument of a program.
@@ -96,6 +98,17 @@ pub struct Leaf {
     pub kind: LeafKind,
     /// The scalar argument whose zero drops it: then it is not read.
     pub guard: Option<usize>,
+}
+
+/// A value that is stored on the side, once all steps are done.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SideStore {
+    /// The argument that it is stored in.
+    pub argument: usize,
+    /// How.
+    pub sink: Sink,
+    /// What is stored; reductions are of [`Number::Real`]s.
+    pub value: Value,
 }
 
 /// When something is read.
@@ -130,6 +143,7 @@ pub struct Program {
     block: ParamBlock,
     leaves: Vec<Leaf>,
     steps: Vec<Step>,
+    stores: Vec<SideStore>,
     result: Value,
     reads_accumulator: Uses,
     reads_previous: Uses,
@@ -149,13 +163,15 @@ impl Program {
             output,
             leaves: Vec::new(),
             steps: Vec::new(),
+            stores: Vec::new(),
             shared: [None; 8],
             reads_accumulator: Uses::default(),
             reads_previous: Uses::default(),
         };
         let result = lowering.value(node)?;
-        let Lowering { leaves, steps, reads_accumulator, reads_previous, .. } = lowering;
-        Ok(Program { accumulator, output, block, leaves, steps, result, reads_accumulator, reads_previous })
+        lowering.stores.sort_unstable_by_key(|store| store.argument);
+        let Lowering { leaves, steps, stores, reads_accumulator, reads_previous, .. } = lowering;
+        Ok(Program { accumulator, output, block, leaves, steps, stores, result, reads_accumulator, reads_previous })
     }
 
     /// The accumulator's element.
@@ -182,6 +198,10 @@ impl Program {
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
+    /// What is stored beside D, in the order of the arguments.
+    pub fn stores(&self) -> &[SideStore] {
+        &self.stores
+    }
     /// What goes to D.
     pub fn result(&self) -> Value {
         self.result
@@ -207,11 +227,12 @@ impl Program {
             }
         })
     }
-    /// The element types that the device must be able to read, or round to.
+    /// The element types that the device must be able to read, store, or round to.
     pub fn elements(&self) -> impl Iterator<Item = Dtype> + '_ {
         let read = self.leaves.iter().filter_map(|l| match l.kind {
             LeafKind::Row(t) | LeafKind::Column(t) | LeafKind::Source(t) | LeafKind::Tile(t) => Some(t),
-            LeafKind::Scalar(_) => None,
+            LeafKind::Output(Sink::Matrix(t)) => Some(t),
+            LeafKind::Scalar(_) | LeafKind::Output(_) => None,
         });
         let rounded = self.steps.iter().filter_map(|s| match s.op {
             Op::Convert(t, _) => Some(t),
@@ -234,6 +255,7 @@ struct Lowering {
     output: Dtype,
     leaves: Vec<Leaf>,
     steps: Vec<Step>,
+    stores: Vec<SideStore>,
     shared: [Option<Value>; 8],
     reads_accumulator: Uses,
     reads_previous: Uses,
@@ -311,6 +333,13 @@ impl Lowering {
                 self.value(body)?
             }
             Node::Combine(op, left, right) => self.combine(node, op, left, right)?,
+            Node::Sink(sink, e) => {
+                let argument = self.leaf(LeafKind::Output(sink), None);
+                let value = self.value(e)?;
+                let stored = if matches!(sink, Sink::Reduce(_)) { self.real(value) } else { value };
+                self.stores.push(SideStore { argument, sink, value: stored });
+                value
+            }
             Node::Convert(t, e) => {
                 let value = self.value(e)?;
                 self.convert(t, value)

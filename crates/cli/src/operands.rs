@@ -232,9 +232,10 @@ impl Named {
     }
 }
 
-/// The leaves that read an argument, in the order of reading.
+/// The nodes that have an argument, in the order of arguments.
 fn leaves(node: &Node) -> Vec<Node> {
     match node {
+        Node::Sink(_, value) => core::iter::once(*node).chain(leaves(value)).collect(),
         Node::LoadSource(_) | Node::LoadScalar(_) | Node::LoadRow(_) | Node::LoadColumn(_) | Node::LoadTile(_) => {
             vec![*node]
         }

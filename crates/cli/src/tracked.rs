@@ -78,6 +78,11 @@ impl Walk<'_, '_> {
                 }
                 self.value(body)
             }
+            // What is stored on the side has an argument, and no value of its own.
+            Node::Sink(_, value) => {
+                self.next += 1;
+                self.value(value)
+            }
             Node::Convert(dtype, inner) => {
                 let inner = self.value(inner);
                 Tracked {

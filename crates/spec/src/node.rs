@@ -1,6 +1,7 @@
 //! The value that an epilogue's type reifies to. No function here knows a node *type*, so trees parsed at run time take
 //! the same path.
 
+use crate::Sink;
 use warpwright_numeric::Dtype;
 
 /// Where a scalar leaf finds its number when the kernel runs.
@@ -42,6 +43,8 @@ pub enum Node {
     Bind(u8, &'static Node, &'static Node),
     /// The value bound under a number.
     Shared(u8),
+    /// A value that is passed on, and stored on the side: the argument is what it is stored in.
+    Sink(Sink, &'static Node),
 }
 
 /// A function of one to three numbers. A user's own function is the same thing as a built-in one.
@@ -149,7 +152,7 @@ impl Node {
     pub const fn children(&self) -> [Option<&'static Node>; 3] {
         match *self {
             Node::Apply(_, c) => c,
-            Node::Convert(_, e) => [Some(e), None, None],
+            Node::Convert(_, e) | Node::Sink(_, e) => [Some(e), None, None],
             Node::Combine(_, a, b) | Node::Bind(_, a, b) => [Some(a), Some(b), None],
             _ => [None, None, None],
         }
@@ -192,10 +195,12 @@ impl Node {
         self.any(Kind::Previous)
     }
 
-    /// How many arguments the tree binds: one per leaf that is neither the accumulator, the previous D nor a shared value.
+    /// How many arguments the tree binds: one per leaf that is neither the accumulator, the previous D nor a shared value, and one
+    /// per sink. A sink's argument comes before those of the value that it stores.
     pub const fn arguments(&self) -> usize {
         let mut n = match self {
             Node::LoadSource(_) | Node::LoadScalar(_) | Node::LoadRow(_) | Node::LoadColumn(_) | Node::LoadTile(_) => 1,
+            Node::Sink(..) => 1,
             _ => 0,
         };
         let children = self.children();
@@ -283,6 +288,7 @@ impl core::fmt::Display for Node {
             Node::LoadColumn(t) => write!(f, "column<{}>", t.name()),
             Node::LoadTile(t) => write!(f, "tile<{}>", t.name()),
             Node::Convert(t, e) => write!(f, "convert<{}>({e})", t.name()),
+            Node::Sink(sink, e) => write!(f, "{sink}({e})"),
             Node::Bind(i, v @ Node::Bind(..), b) => write!(f, "let shared{i} = ({v}); {b}"),
             Node::Bind(i, v, b) => write!(f, "let shared{i} = {v}; {b}"),
             Node::Apply(g, c) => {

@@ -114,6 +114,10 @@ pub use warpwright_epilogue::{
     ScalarPointer, Source, TileOf, Times, Var, acc, apply, apply2, apply3, column, convert, epilogue_fn, max, min,
     per_batch, previous, relu, row, scalar, share, share_as, source, tile,
 };
+pub use warpwright_epilogue::{
+    AllColumns, AllElements, AllRows, Amax, Atomic, AuxStore, MaskStore, Max, Min, Reduce, ReduceAxes, ReduceOperator,
+    Sum, SumOfSquares, amax, aux_mask, aux_store, reduce_all, reduce_columns, reduce_rows,
+};
 pub use warpwright_kernels::{Arguments, CollectiveMainloop, GemmKernel, GemmUniversal, Mainloop};
 pub use warpwright_numeric::{Dtype, Element, bf16, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, f16, i4, tf32, u4};
 pub use warpwright_runtime::{
@@ -139,8 +143,9 @@ pub mod prelude {
         Multistage, NoScales, OneSm, Operands, Order, Persistent, Pingpong, Plan, Plus, Problem, Promoted, Relu, Row,
         RowMajor, Scalar, Shape, SingleTile, Sm75, Sm80, Sm89, Sm90, Sm100, Source, SplitK, SplitKSerial, Stream,
         StreamK, Strided, Tensor, TensorView, TensorViewMut, Tile, Times, TwoSm, U, U1, U2, U3, U4, U5, U6, U7, U8,
-        U16, U32, U48, U64, U96, U128, U160, U192, U224, U256, WarpSpecialized, ZeroPoints, acc, bf16, candidates,
-        column, convert, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, epilogue_fn, f16, i4, max, min, per_batch, previous, relu,
-        row, scalar, share, share_as, source, tf32, tile, u4,
+        U16, U32, U48, U64, U96, U128, U160, U192, U224, U256, WarpSpecialized, ZeroPoints, acc, amax, aux_mask,
+        aux_store, bf16, candidates, column, convert, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, epilogue_fn, f16, i4, max,
+        min, per_batch, previous, reduce_all, reduce_columns, reduce_rows, relu, row, scalar, share, share_as, source,
+        tf32, tile, u4,
     };
 }

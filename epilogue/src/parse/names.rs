@@ -12,6 +12,8 @@ pub enum NameKind {
     Scalar(ScalarKind),
     /// A matrix or a vector of this element; the expression says which: `row(bias)`, `tile(mask)`, `source(c)`.
     Operand(Dtype),
+    /// What a sink stores in, of this element; the expression says which: `aux_store(z, acc)`, `amax(s, acc)`.
+    Output(Dtype),
 }
 
 /// The names that an epilogue may use.

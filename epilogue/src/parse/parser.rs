@@ -1,5 +1,7 @@
 //! Tokens to a tree, by recursive descent.
 
+mod sinks;
+
 use super::lexer::{Kind, Token};
 use super::{Argument, Functions, NameKind, Names, ParseError, Parsed};
 use crate::NEG;
@@ -247,8 +249,11 @@ impl<'t> Parser<'t> {
             }
             "max" => self.pair(token, name, Operator::Maximum),
             "min" => self.pair(token, name, Operator::Minimum),
-            _ if self.peek().kind == Kind::Sign('(') && name != "scalar" => self.function(token, name),
-            _ => self.scalar(token, name),
+            _ => match self.sink(token, name) {
+                Some(node) => node,
+                None if self.peek().kind == Kind::Sign('(') && name != "scalar" => self.function(token, name),
+                None => self.scalar(token, name),
+            },
         }
     }
 
@@ -315,6 +320,10 @@ impl<'t> Parser<'t> {
         let (name, token) = self.name(&format!("the name of an operand of `{what}`"), &self.bound_names())?;
         let element = match self.names.kind(name) {
             Some(NameKind::Operand(element)) => element,
+            Some(NameKind::Output(_)) => {
+                let problem = format!("`{name}` is an output, but `{what}` reads");
+                return Err(self.error(token, problem, "bind another name to what is read"));
+            }
             Some(NameKind::Scalar(_)) => {
                 let problem = format!("`{name}` is a scalar, but `{what}` takes a vector or a matrix");
                 return Err(self.error(token, problem, format!("write `{name}` alone")));
@@ -365,6 +374,10 @@ impl<'t> Parser<'t> {
                     "write `row({name})` (along N), `column({name})` (along M), `tile({name})` or `source({name})`"
                 );
                 Err(self.error(token, problem, remedy))
+            }
+            Some(NameKind::Output(_)) => {
+                let problem = format!("`{name}` is an output, which has no value");
+                Err(self.error(token, problem, format!("store in it: `aux_store({name}, ..)`")))
             }
             None => Err(self.unknown(token, name)),
         }

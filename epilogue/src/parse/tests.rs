@@ -213,3 +213,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn sinks_name_what_they_store_in() {
+    let names = [
+        ("z", NameKind::Output(Dtype::E4m3)),
+        ("s", NameKind::Output(Dtype::F32)),
+        ("c", NameKind::Operand(Dtype::F16)),
+    ];
+    let parsed = expression("d = relu(aux_store(z, amax(s, acc + source(c))))", &names).unwrap();
+    assert_eq!(parsed.node.to_string(), "relu(aux_store<e4m3>(amax(acc + source<f16>)))");
+    assert_eq!(parsed.names().collect::<Vec<_>>(), ["z", "s", "c"]);
+    let text = "reduce_rows<sum>(reduce_columns<atomic sum_of_squares>(reduce_all<max>(aux_mask(amax(acc)))))";
+    let unnamed = expression(text, &names).unwrap();
+    assert_eq!(unnamed.node.to_string(), text);
+    assert_eq!((unnamed.arguments.len(), unnamed.node.arguments()), (5, 5));
+    let refused = |text: &str| expression(text, &names).unwrap_err().to_string();
+    for (text, part) in [
+        ("aux_store(acc)", "what `aux_store` stores in is not said"),
+        ("aux_store<f16>(z, acc)", "`z` has elements of e4m3, not f16"),
+        ("amax(c, acc)", "`c` is read, and `amax` stores in its first argument"),
+        ("amax(x, acc)", "nothing is bound to the name `x`"),
+        ("reduce_rows(acc)", "expected `<` and a reduction after `reduce_rows`"),
+        ("reduce_rows<mean>(acc)", "`mean` is not a reduction"),
+        ("acc + z", "`z` is an output, which has no value"),
+        ("acc + tile(z)", "`z` is an output, but `tile` reads"),
+    ] {
+        assert!(refused(text).contains(part), "{text}: {}", refused(text));
+    }
+}

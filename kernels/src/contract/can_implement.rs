@@ -2,6 +2,7 @@
 
 use super::arguments::{self, Arguments};
 use super::groups::needed;
+use super::outputs::check_outputs;
 use crate::host::mainloop;
 use warpwright_arch::DeviceInfo;
 use warpwright_numeric::Dtype;
@@ -132,6 +133,50 @@ pub enum CanImplementError {
     Previous {
         /// The problem.
         kind: ProblemKind,
+    },
+    /// An epilogue with outputs for groups that may differ.
+    #[error(
+        "an epilogue stores nothing beside D in a {kind:?} problem, whose groups may differ: multiply the groups one by one, or as a batch"
+    )]
+    Outputs {
+        /// The problem.
+        kind: ProblemKind,
+    },
+    /// An output of the epilogue whose elements share memory.
+    #[error(
+        "elements of epilogue argument {argument} ({what}) share memory (extents {extents:?}, strides {strides:?}): an output has a place for every element, so no stride of 0 and no overlap"
+    )]
+    SharedOutput {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// Its batch entries, rows and columns.
+        extents: [usize; 3],
+        /// Its strides.
+        strides: [i64; 3],
+    },
+    /// An output of the epilogue that lies over something else.
+    #[error("epilogue argument {argument} ({what}) overlaps {other} in memory: give the output memory of its own")]
+    OutputOverlap {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// What it overlaps.
+        other: String,
+    },
+    /// A mask whose bits run the other way than D's lines.
+    #[error(
+        "epilogue argument {argument} (aux_mask(..)) has {rows} x {columns} bytes, but its bits run along the direction in which D is contiguous: M x ceil(N / 8) bytes for a row-major D, ceil(M / 8) x N for a column-major one"
+    )]
+    Mask {
+        /// Which, from 0.
+        argument: usize,
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
     },
     /// Scale factors for accumulators that they cannot be applied to.
     #[error(
@@ -266,6 +311,7 @@ pub fn can_implement(
             return Err(CanImplementError::Aliased { operand: name });
         }
     }
+    check_outputs(plan, problem, arguments)?;
     scale_groups(plan, problem)
 }
 
@@ -417,7 +463,7 @@ impl Shapes {
 }
 
 /// What there is to check about a view.
-struct Seen {
+pub(super) struct Seen {
     address: u64,
     bytes: usize,
     dtype: Dtype,
@@ -444,7 +490,11 @@ impl From<RawView<'_>> for Seen {
 }
 
 impl Seen {
-    fn written(arguments: &Arguments<'_>) -> Seen {
+    pub(super) fn layout(&self) -> &Strided {
+        &self.layout
+    }
+
+    pub(super) fn written(arguments: &Arguments<'_>) -> Seen {
         let v = &arguments.d;
         let spanned = spanned(&v.layout(), v.dtype());
         Seen {
@@ -486,7 +536,7 @@ impl Seen {
     }
 
     /// Whether two views have a byte in common, as far as the ranges of their addresses tell.
-    fn overlaps(&self, other: &Seen) -> bool {
+    pub(super) fn overlaps(&self, other: &Seen) -> bool {
         let end = |x: &Seen| x.address.saturating_add(x.span("").unwrap_or(0) as u64);
         self.space == other.space
             && !self.layout.is_empty()
@@ -501,7 +551,7 @@ fn spanned(layout: &Strided, dtype: Dtype) -> Option<usize> {
 }
 
 /// Whether every element has a place of its own: [`Strided::is_injective`] without its list, since this runs in every call.
-fn injective(layout: &Strided) -> bool {
+pub(super) fn injective(layout: &Strided) -> bool {
     let [batch, rows, columns] = [0, 1, 2].map(|i| (layout.strides[i], layout.extents[i]));
     // The usual order, from the longest stride on, needs no sorting.
     let mut modes = [columns, rows, batch];

@@ -5,6 +5,7 @@ mod arguments;
 mod can_implement;
 mod groups;
 mod mainloop;
+mod outputs;
 
 pub use accumulators::{AccumulatorHandOver, Subtile};
 pub use arguments::*;

@@ -9,7 +9,7 @@ use crate::contract::{
 use rayon::Scope;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use warpwright_arch::DeviceInfo;
-use warpwright_epilogue::host::{Accumulators, Along, Evaluator, Scratch, Segment};
+use warpwright_epilogue::host::{Accumulators, Along, Evaluator, Partials, Scratch, Segment, TileIndex};
 use warpwright_epilogue::{BindError, OutputShape, Program};
 use warpwright_runtime::{HostContext, HostProgram, RawViewMut, Space, Strided};
 use warpwright_schedulers::{Fragment, Slots, TileScheduler, TileSpace, WorkspaceRegions, of_spec};
@@ -37,6 +37,16 @@ pub enum HostError {
         needed: usize,
         /// Bytes given, or that can be had.
         given: usize,
+    },
+    /// No memory for reductions.
+    #[error(
+        "there is no memory for the partial results of a {m} x {n} matrix's reductions: use larger tiles, or reduce part by part"
+    )]
+    Reductions {
+        /// M.
+        m: usize,
+        /// N.
+        n: usize,
     },
 }
 
@@ -112,6 +122,10 @@ impl<'a> GemmHost<'a> {
         let slots = regions.attach(workspace).ok_or(HostError::Workspace { needed: regions.bytes, given })?;
         // SAFETY: each element of D is written by one work alone, after its former value was read.
         let previous = unsafe { self.arguments.d.as_raw_view() };
+        let output = OutputShape::of(self.problem);
+        let tiles = tiles(self.plan, output);
+        let partials =
+            Partials::new(&program, output, tiles).ok_or(HostError::Reductions { m: output.m, n: output.n })?;
         let call = HostCall::new(self.plan, self.problem, self.arguments, wave);
         let host = self.mainloop.host(&call);
         let run = Run {
@@ -119,6 +133,7 @@ impl<'a> GemmHost<'a> {
             arguments: &self.arguments,
             scheduler: self.scheduler,
             evaluator: Evaluator::new(&program, &bound, Some(previous)),
+            partials: &partials,
             slots: &slots,
             next: AtomicUsize::new(0),
         };
@@ -134,6 +149,8 @@ impl<'a> GemmHost<'a> {
                 run.thread(blocks, &mut *host.worker());
             });
         }
+        // SAFETY: all threads are done, and `can_implement` saw that outputs overlap nothing else.
+        unsafe { run.evaluator.finish(&partials) };
         Ok(())
     }
 }
@@ -144,11 +161,18 @@ impl HostProgram for GemmHost<'_> {
     }
 }
 
+/// Tiles along the user's M and N.
+fn tiles(plan: &KernelPlan, output: OutputShape) -> [usize; 2] {
+    let [m, n] = if plan.transposed { [plan.tile.n, plan.tile.m] } else { [plan.tile.m, plan.tile.n] };
+    [output.m.div_ceil(m.max(1)), output.n.div_ceil(n.max(1))]
+}
+
 struct Run<'r> {
     call: &'r HostCall<'r>,
     arguments: &'r Arguments<'r>,
     scheduler: &'static dyn TileScheduler,
     evaluator: Evaluator<'r>,
+    partials: &'r Partials,
     slots: &'r Slots<'r>,
     /// The next block to start.
     next: AtomicUsize,
@@ -225,9 +249,14 @@ impl Run<'_> {
             return;
         }
         let d = self.output(work.group);
+        let tile = if plan.transposed {
+            TileIndex { m: work.tile_n, n: work.tile_m }
+        } else {
+            TileIndex { m: work.tile_m, n: work.tile_n }
+        };
         for i in 0..rows {
             let row = i * at.columns..i * at.columns + columns;
-            let values = match fragment {
+            let acc = match fragment {
                 Fragment::F32(x) => Accumulators::F32(&x[row]),
                 Fragment::F64(x) => Accumulators::F64(&x[row]),
                 Fragment::I32(x) => Accumulators::I32(&x[row]),
@@ -237,9 +266,11 @@ impl Run<'_> {
             } else {
                 Segment { batch: work.group, m: m + i, n, along: Along::N }
             };
-            let values = self.evaluator.evaluate(segment, values, scratch);
+            let values = self.evaluator.evaluate(segment, acc, scratch);
             // SAFETY: one work alone stores these elements.
             unsafe { values.write(&d, Segment { batch: 0, ..segment }) };
+            // SAFETY: as of D; tiles are multiples of eight rows and columns, so that no byte of a mask is shared.
+            unsafe { self.evaluator.store(segment, tile, acc, scratch, self.partials) };
         }
     }
 

@@ -212,7 +212,7 @@ pub fn call(
     };
     to.grid = grid as u32;
     to.params = Packed::EMPTY;
-    to.params.fill(Form::of(plan, maps), &values, epilogue);
+    to.params.fill(Form::of(plan, maps), &values, epilogue, |_| 0);
     to.maps = [map_a, map_b, map_d, map_c];
     Ok(())
 }

@@ -42,7 +42,7 @@ use warpwright_numeric::Dtype;
 use warpwright_runtime::{LaunchTemplate, Program, WorkspaceLayout};
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_schedulers::cuda::{DeviceText, device_text};
-use warpwright_spec::{InstructionId, KernelPlan, ScheduleId, SchedulerId, Violation};
+use warpwright_spec::{InstructionId, KernelPlan, ScheduleId, SchedulerId, Sink, Violation};
 
 /// Why a plan has no device code.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -75,6 +75,12 @@ pub enum LowerError {
     Element {
         /// The element.
         element: Dtype,
+    },
+    /// The epilogue stores beside D.
+    #[error("{sink}(..) has no device code yet: run on the host")]
+    Sink {
+        /// What it stores.
+        sink: Sink,
     },
     /// The epilogue's tree is not legal.
     #[error(transparent)]
@@ -125,6 +131,9 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     }
     if let Some(element) = epilogue.elements().find(|&e| !device_code::element(e)) {
         return Err(LowerError::Element { element });
+    }
+    if let Some(store) = epilogue.stores().first() {
+        return Err(LowerError::Sink { sink: store.sink });
     }
     let tile = Tile::of(plan);
     let warp_specialized = spec.mainloop.is_none() && matches!(spec.instruction, InstructionId::WGMMA);
