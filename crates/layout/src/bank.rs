@@ -63,16 +63,23 @@ impl ComposedLayout {
     /// ```
     ///
     /// # Errors
-    /// As [`wavefronts`]; [`LayoutError::Access`] for an offset that no shared memory has.
+    /// As [`wavefronts`]; [`LayoutError::Access`] for elements of 0 or more than 128 bits and for an offset that no shared
+    /// memory has, [`LayoutError::Overflow`] for a coordinate far beyond the layout.
     pub fn wavefronts(&self, element_bits: u32, access: &Layout, bytes: u32) -> Result<u32, LayoutError> {
+        if element_bits == 0 || element_bits > 128 {
+            return refused("elements have 1 to 128 bits", element_bits.into());
+        }
         let lanes = access.size().value();
         if lanes > LANES as i64 {
             return refused("a warp has at most 32 lanes", lanes);
         }
         let addresses = (0..lanes).map(|lane| {
-            let offset = self.eval(access.eval(lane));
+            let offset = self.try_eval(access.eval(lane))?;
             match u64::try_from(offset).ok().and_then(|at| at.checked_mul(element_bits.into())) {
-                Some(bit) => Ok(bit / 8),
+                Some(bit) if bit % 8 == 0 => Ok(bit / 8),
+                Some(_) => {
+                    refused("a lane's first element begins at a whole byte, as the elements' width has it", offset)
+                }
                 None => refused("offsets are those of shared memory", offset),
             }
         });
@@ -110,6 +117,15 @@ mod tests {
         let tile: ComposedLayout = crate::layout!((8, 64):(64, 1)).into();
         assert_eq!(value(tile.wavefronts(16, &crate::layout!((1i64 << 40)), 4)), 1 << 40);
         assert_eq!(value(tile.wavefronts(16, &crate::layout!(2: (-1)), 4)), -64);
-        assert_eq!(value(tile.wavefronts(u32::MAX, &crate::layout!(2: (1i64 << 60)), 4)), 1 << 57);
+        assert_eq!(value(tile.wavefronts(128, &crate::layout!(2: (1i64 << 60)), 4)), 1 << 57);
+        for bits in [0, 129, u32::MAX] {
+            assert_eq!(value(tile.wavefronts(bits, &crate::layout!(8:1), 4)), bits.into());
+        }
+        // The second element of 4 bits is in the middle of a byte; two of them are not.
+        assert_eq!(value(tile.wavefronts(4, &crate::layout!(8:8), 1)), 1);
+        assert_eq!(tile.wavefronts(4, &crate::layout!(8:16), 1), Ok(1));
+        let steep: ComposedLayout = crate::layout!((8, 64):(64, (1i64 << 50))).into();
+        let far = steep.wavefronts(16, &crate::layout!(2: (1i64 << 60)), 16);
+        assert!(matches!(far, Err(LayoutError::Overflow { .. })), "{far:?}");
     }
 }

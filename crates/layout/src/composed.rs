@@ -3,6 +3,8 @@
 use core::fmt;
 
 use crate::decay::reach;
+use crate::error::within;
+use crate::layout::{OFFSET, wide_sum};
 use crate::recast::{gcd, recast_ratio};
 use crate::{Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
@@ -13,7 +15,7 @@ use crate::{Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 pub struct ComposedLayout {
     /// Applied last.
     pub swizzle: Swizzle,
-    /// Added before the swizzle.
+    /// Added before the swizzle; at most [`Layout::LIMIT`], positive or negative, which all but the plain evaluation check.
     pub offset: Int,
     /// Applied first.
     pub layout: Layout,
@@ -35,6 +37,30 @@ impl ComposedLayout {
     /// `swizzle ∘ 0 ∘ layout`.
     pub const fn new(swizzle: Swizzle, layout: Layout) -> Self {
         Self { swizzle, offset: Int::ZERO, layout }
+    }
+
+    /// The same with another offset.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`] for an offset beyond [`Layout::LIMIT`].
+    pub const fn with_offset(&self, offset: Int) -> Result<Self, LayoutError> {
+        let new = Self { swizzle: self.swizzle, offset, layout: self.layout };
+        tri!(new.check());
+        Ok(new)
+    }
+
+    /// Whether the offset is one with which nothing overflows.
+    pub(crate) const fn check(&self) -> Result<(), LayoutError> {
+        tri!(within("the offset in front of the layout", self.offset.value() as i128, Layout::LIMIT));
+        Ok(())
+    }
+
+    /// The offset `by` further on.
+    pub(crate) const fn offset_moved(&self, by: Int) -> Result<Int, LayoutError> {
+        let sum = self.offset.value() as i128 + by.value() as i128;
+        tri!(self.check());
+        let sum = tri!(within("the offset in front of the layout", sum, Layout::LIMIT));
+        Ok(if self.offset.is_static() && by.is_static() { Int::Static(sum) } else { Int::Dynamic(sum) })
     }
 
     pub(crate) const fn with(&self, layout: Layout) -> Self {
@@ -61,16 +87,45 @@ impl ComposedLayout {
         self.layout.rank()
     }
 
-    /// The offset of the linear coordinate `index`.
+    /// The offset of the linear coordinate `index`. Coordinates beyond the layout as in [`Layout::eval`].
     #[inline]
     pub const fn eval(&self, index: i64) -> i64 {
         self.swizzle.apply(self.offset.value().wrapping_add(self.layout.eval(index)))
     }
 
-    /// The offset of the coordinate `coord`, one integer a mode.
+    /// The offset of the coordinate `coord`, one integer a mode. Coordinates beyond the layout as in [`Layout::eval`].
     #[inline]
     pub const fn eval_at(&self, coord: &[i64]) -> i64 {
         self.swizzle.apply(self.offset.value().wrapping_add(self.layout.eval_at(coord)))
+    }
+
+    /// The offset of the linear coordinate `index`, wherever it is.
+    ///
+    /// # Errors
+    /// As [`Layout::try_eval`].
+    pub const fn try_eval(&self, index: i64) -> Result<i64, LayoutError> {
+        self.swizzled(self.layout.wide_leaves(0, self.layout.shape.leaves(), index))
+    }
+
+    /// The offset of the coordinate `coord`, one integer a mode, wherever it is. Missing coordinates are 0.
+    ///
+    /// # Errors
+    /// As [`Layout::try_eval`].
+    pub const fn try_eval_at(&self, coord: &[i64]) -> Result<i64, LayoutError> {
+        self.swizzled(tri!(self.layout.wide_at(coord)))
+    }
+
+    /// The offset of a coordinate that is nested as the shape is, or less deeply.
+    ///
+    /// # Errors
+    /// As [`Layout::crd2idx`].
+    pub const fn crd2idx(&self, coord: &IntTuple) -> Result<i64, LayoutError> {
+        self.swizzled(tri!(self.layout.wide_crd2idx(coord)))
+    }
+
+    const fn swizzled(&self, inner: i128) -> Result<i64, LayoutError> {
+        let offset = tri!(wide_sum(inner, self.offset.value() as i128));
+        Ok(self.swizzle.apply(tri!(within(OFFSET, offset, i64::MAX))))
     }
 
     on_layout! {
@@ -146,8 +201,8 @@ impl ComposedLayout {
     /// # Errors
     /// As [`Layout::crd2idx`].
     pub const fn domain_offset(&self, coord: &IntTuple) -> Result<Self, LayoutError> {
-        let offset = Int::Dynamic(tri!(self.layout.crd2idx(coord)));
-        Ok(Self { swizzle: self.swizzle, offset: self.offset.add(offset), layout: self.layout })
+        let by = Int::Dynamic(tri!(self.layout.crd2idx(coord)));
+        Ok(Self { swizzle: self.swizzle, offset: tri!(self.offset_moved(by)), layout: self.layout })
     }
 
     /// A compact layout of this shape for registers, as [`Layout::fragment_like`]: registers are not swizzled.
@@ -172,6 +227,7 @@ impl ComposedLayout {
     /// # Errors
     /// As [`Layout::max_alignment`].
     pub const fn max_alignment(&self) -> Result<i64, LayoutError> {
+        tri!(self.check());
         let mut most = gcd(tri!(self.layout.max_alignment()), self.offset.value());
         if !self.swizzle.is_identity() {
             most = gcd(most, 1 << self.swizzle.base);
@@ -185,6 +241,8 @@ impl ComposedLayout {
     /// # Errors
     /// As [`Layout::max_common_vector`].
     pub const fn max_common_vector(&self, b: &Self) -> Result<i64, LayoutError> {
+        tri!(self.check());
+        tri!(b.check());
         let mut vector = tri!(self.layout.max_common_vector(&b.layout));
         let (s, t) = (&self.swizzle, &b.swizzle);
         let alike = s.bits == t.bits && (s.bits == 0 || (s.base == t.base && s.shift == t.shift));
@@ -208,6 +266,7 @@ impl ComposedLayout {
     /// # Errors
     /// As [`Layout::max_common_layout`].
     pub const fn max_common_layout(&self, b: &Layout) -> Result<Layout, LayoutError> {
+        tri!(self.check());
         let common = tri!(self.layout.max_common_layout(b));
         let adjacent = Int::Static(self.adjacent());
         if self.swizzle.is_identity() || adjacent.value() >= common.size().value() {
@@ -231,6 +290,7 @@ impl ComposedLayout {
     /// # Errors
     /// As [`Layout::upcast`] and [`Swizzle::upcast`]; [`LayoutError::OffsetDivisibility`] for an offset between such elements.
     pub const fn upcast(&self, factor: i64) -> Result<Self, LayoutError> {
+        tri!(self.check());
         let layout = tri!(self.layout.upcast(factor));
         if self.offset.value() % factor != 0 {
             return Err(LayoutError::OffsetDivisibility { offset: self.offset, factor });
@@ -245,9 +305,8 @@ impl ComposedLayout {
     /// As [`Layout::downcast`] and [`Swizzle::downcast`]; [`LayoutError::Overflow`] for an offset that does not fit.
     pub const fn downcast(&self, factor: i64) -> Result<Self, LayoutError> {
         let layout = tri!(self.layout.downcast(factor));
-        if self.offset.value().checked_mul(factor).is_none() {
-            return Err(LayoutError::Overflow);
-        }
+        let far = self.offset.value() as i128 * factor as i128;
+        tri!(within("the offset in front of the layout", far, Layout::LIMIT));
         let swizzle = if self.swizzle.is_identity() { self.swizzle } else { tri!(self.swizzle.downcast(factor)) };
         Ok(Self { swizzle, offset: self.offset.mul(Int::Static(factor)), layout })
     }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::error::within;
 use crate::{ComposedLayout, Int, Layout, LayoutError, Swizzle, tri};
 
 /// The inverse of a [`ComposedLayout`].
@@ -21,12 +22,27 @@ pub enum ComposedInverse {
 }
 
 impl ComposedInverse {
-    /// The coordinate of `offset`.
+    /// The coordinate of `offset`. Far beyond the offsets that the layout reaches it wraps: [`try_eval`](Self::try_eval) refuses
+    /// there.
     pub const fn eval(&self, offset: i64) -> i64 {
         match self {
             Self::Swizzled(c) => c.eval(offset),
             Self::Undone { layout, offset: back, swizzle } => {
                 layout.eval(swizzle.apply(offset).wrapping_add(back.value()))
+            }
+        }
+    }
+
+    /// The coordinate of `offset`, wherever it is.
+    ///
+    /// # Errors
+    /// As [`Layout::try_eval`].
+    pub const fn try_eval(&self, offset: i64) -> Result<i64, LayoutError> {
+        match self {
+            Self::Swizzled(c) => c.try_eval(offset),
+            Self::Undone { layout, offset: back, swizzle } => {
+                let inner = swizzle.apply(offset) as i128 + back.value() as i128;
+                layout.try_eval(tri!(within("the offset before the swizzle", inner, i64::MAX)))
             }
         }
     }
@@ -40,7 +56,8 @@ impl ComposedInverse {
 }
 
 impl ComposedLayout {
-    /// The inverse `r` with `self(r(x)) = x` for each offset `x` of the contiguous part of the layout.
+    /// The inverse `r` with `self(r(x)) = x`: for each `x` below the size of `r`, which is the part that the layout reaches
+    /// without gaps; behind an offset, for each `x` that is reached from that part.
     ///
     /// ```
     /// use warpwright_layout::ComposedLayout;
@@ -51,12 +68,19 @@ impl ComposedLayout {
     ///
     /// # Errors
     /// [`LayoutError::SwizzleTransfer`] when there is no offset and the inverse does not map the swizzle's bit fields onto
-    /// bit fields.
+    /// bit fields, [`LayoutError::SwizzleLeaves`] when there is none and the swizzle takes offsets out of the part that is
+    /// reached without gaps: CuTe then gives what is no inverse of those.
     pub const fn right_inverse(&self) -> Result<ComposedInverse, LayoutError> {
-        self.inverse(tri!(self.layout.right_inverse()))
+        let layout = tri!(self.layout.right_inverse());
+        let extent = layout.size();
+        if self.offset.is(0) && !self.swizzle.keeps_below(extent.value()) {
+            return Err(LayoutError::SwizzleLeaves { swizzle: self.swizzle, extent });
+        }
+        self.inverse(layout)
     }
 
-    /// The inverse `l` with `l(self(i)) = i` for an injective layout.
+    /// The inverse `l` with `l(self(i)) = i` for an injective layout. A swizzle may take offsets beyond the size of `l`; there
+    /// its last mode goes on.
     ///
     /// # Errors
     /// As [`right_inverse`](Self::right_inverse) and [`Layout::left_inverse`].
@@ -65,13 +89,14 @@ impl ComposedLayout {
     }
 
     const fn inverse(&self, layout: Layout) -> Result<ComposedInverse, LayoutError> {
+        tri!(self.check());
         let offset = match self.offset {
             Int::Static(0) => {
                 let swizzle = tri!(self.swizzle.through(&layout));
                 return Ok(ComposedInverse::Swizzled(Self::new(swizzle, layout)));
             }
-            Int::Static(offset) => Int::Static(offset.wrapping_neg()),
-            Int::Dynamic(offset) => Int::Dynamic(offset.wrapping_neg()),
+            Int::Static(offset) => Int::Static(-offset),
+            Int::Dynamic(offset) => Int::Dynamic(-offset),
         };
         Ok(ComposedInverse::Undone { layout, offset, swizzle: self.swizzle })
     }

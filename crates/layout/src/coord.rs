@@ -1,20 +1,28 @@
 //! Coordinates to indices and back.
 
+use crate::error::within;
 use crate::int::div_rem;
+use crate::layout::{OFFSET, wide_sum};
 use crate::{Cursor, Int, IntTuple, Layout, LayoutError, ModePath, tri};
 
 impl Layout {
     /// The offset of a coordinate that is nested as the shape is, or less deeply.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] and [`LayoutError::CoordinateTooDeep`] when the nesting does not fit.
+    /// [`LayoutError::Rank`] and [`LayoutError::CoordinateTooDeep`] when the nesting does not fit, [`LayoutError::Overflow`]
+    /// when the offset of a coordinate beyond the layout does not fit 64 bits.
     pub const fn crd2idx(&self, coord: &IntTuple) -> Result<i64, LayoutError> {
+        within(OFFSET, tri!(self.wide_crd2idx(coord)), i64::MAX)
+    }
+
+    /// [`crd2idx`](Self::crd2idx) before it is made 64 bits again.
+    pub(crate) const fn wide_crd2idx(&self, coord: &IntTuple) -> Result<i128, LayoutError> {
         self.crd2idx_at(Cursor::START, coord, Cursor::START, ModePath::ROOT)
     }
 
-    const fn crd2idx_at(&self, at: Cursor, coord: &IntTuple, c: Cursor, mode: ModePath) -> Result<i64, LayoutError> {
+    const fn crd2idx_at(&self, at: Cursor, coord: &IntTuple, c: Cursor, mode: ModePath) -> Result<i128, LayoutError> {
         if !coord.is_tuple_at(c) {
-            return Ok(self.eval_leaves(at.leaf, self.shape.skip(at).leaf, coord.get(c.leaf).value()));
+            return Ok(self.wide_leaves(at.leaf, self.shape.skip(at).leaf, coord.get(c.leaf).value()));
         }
         if !self.shape.is_tuple_at(at) {
             return Err(LayoutError::CoordinateTooDeep { mode });
@@ -23,10 +31,10 @@ impl Layout {
         if found != needed {
             return Err(LayoutError::Rank { operation: "crd2idx", found, needed });
         }
-        let (mut i, mut sum) = (0, 0i64);
+        let (mut i, mut sum) = (0, 0i128);
         while i < found {
             let (child, cc) = (self.shape.child_at(at, i), coord.child_at(c, i));
-            sum = sum.wrapping_add(tri!(self.crd2idx_at(child, coord, cc, mode.child(i))));
+            sum = tri!(wide_sum(sum, tri!(self.crd2idx_at(child, coord, cc, mode.child(i)))));
             i += 1;
         }
         Ok(sum)
@@ -49,7 +57,11 @@ impl Layout {
         let (mut out, mut i) = ([0; IntTuple::MAX_LEAVES], 0);
         while i < self.shape.leaves() {
             if stride[i] != 0 && !self.shape.get(i).is(1) {
-                out[i] = offset.wrapping_div(stride[i]) % shape[i];
+                out[i] = match offset.checked_div(stride[i]) {
+                    Some(quotient) => quotient % shape[i],
+                    // -2^63 over -1.
+                    None => ((1 << 63) % shape[i] as u64) as i64,
+                };
             }
             i += 1;
         }

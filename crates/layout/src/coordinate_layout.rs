@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::error::within;
 use crate::{Coord, Int, IntTuple, Layout, LayoutError, ModePath, Tiler, tri};
 
 /// A layout from coordinates to coordinates of a shape, CuTe's layout of scaled basis strides: `(_4,_8):(_1@0,_1@1)` takes
@@ -66,9 +67,7 @@ impl CoordinateLayout {
         }
         let (mut strides, mut i) = ([Int::ZERO; IntTuple::MAX_LEAVES], 0);
         while i < shape.leaves() {
-            if shape.get(i).value() >= Self::LIMIT {
-                return Err(LayoutError::Overflow);
-            }
+            tri!(near("an extent of a layout of coordinates", shape.get(i)));
             strides[i] = Int::Static(WEIGHTS[i]);
             i += 1;
         }
@@ -128,7 +127,18 @@ impl CoordinateLayout {
         self.origin.with_leaves(&out)
     }
 
-    /// The coordinate of the linear coordinate `index`.
+    /// [`moved`](Self::moved) as far as layouts go.
+    const fn try_moved(&self, by: [i64; Self::MAX_COORDINATES]) -> Result<IntTuple, LayoutError> {
+        let mut i = 0;
+        while i < self.origin.leaves() {
+            let sum = self.origin.get(i).value() as i128 + by[i] as i128;
+            tri!(within("an integer of the coordinate", sum, Layout::LIMIT));
+            i += 1;
+        }
+        Ok(self.moved(by))
+    }
+
+    /// The coordinate of the linear coordinate `index`. Beyond the layout as [`Layout::eval`].
     pub const fn eval(&self, index: i64) -> IntTuple {
         let (mut by, mut i) = ([0; Self::MAX_COORDINATES], 0);
         while i < self.origin.leaves() {
@@ -138,7 +148,21 @@ impl CoordinateLayout {
         self.moved(by)
     }
 
-    /// The coordinate of the coordinate `coord`, one integer a mode. Missing coordinates are 0.
+    /// The coordinate of the linear coordinate `index`, wherever it is.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`] for a coordinate with an integer beyond [`Layout::LIMIT`].
+    pub const fn try_eval(&self, index: i64) -> Result<IntTuple, LayoutError> {
+        let (mut by, mut i) = ([0; Self::MAX_COORDINATES], 0);
+        while i < self.origin.leaves() {
+            by[i] = tri!(self.component(i).try_eval(index));
+            i += 1;
+        }
+        self.try_moved(by)
+    }
+
+    /// The coordinate of the coordinate `coord`, one integer a mode. Missing coordinates are 0. Beyond the layout as
+    /// [`Layout::eval`].
     pub const fn eval_at(&self, coord: &[i64]) -> IntTuple {
         let (mut by, mut i) = ([0; Self::MAX_COORDINATES], 0);
         while i < self.origin.leaves() {
@@ -146,6 +170,19 @@ impl CoordinateLayout {
             i += 1;
         }
         self.moved(by)
+    }
+
+    /// The coordinate of the coordinate `coord`, one integer a mode, wherever it is.
+    ///
+    /// # Errors
+    /// As [`try_eval`](Self::try_eval).
+    pub const fn try_eval_at(&self, coord: &[i64]) -> Result<IntTuple, LayoutError> {
+        let (mut by, mut i) = ([0; Self::MAX_COORDINATES], 0);
+        while i < self.origin.leaves() {
+            by[i] = tri!(self.component(i).try_eval_at(coord));
+            i += 1;
+        }
+        self.try_moved(by)
     }
 
     /// What an operation of the algebra makes of the layout: `|l| l.zipped_divide(&tiler)` for tiles, `|l| l.compose(&tv)`
@@ -162,9 +199,8 @@ impl CoordinateLayout {
                 return Err(LayoutError::NoCoordinate { stride });
             }
             let n = basis.map_or(stride, |(_, n)| n);
-            if n.abs().value() >= Self::LIMIT || mapped.weighted.shape.get(leaf).value() >= Self::LIMIT {
-                return Err(LayoutError::Overflow);
-            }
+            near("a distance of a layout of coordinates", n)?;
+            near("an extent of a layout of coordinates", mapped.weighted.shape.get(leaf))?;
         }
         Ok(mapped)
     }
@@ -172,15 +208,15 @@ impl CoordinateLayout {
     /// The modes that `coord` keeps, from the coordinate on that it fixes.
     ///
     /// # Errors
-    /// As [`Layout::slice`].
+    /// As [`Layout::slice`] and [`try_eval`](Self::try_eval).
     pub const fn slice(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
         let (mut by, mut i) = ([0; Self::MAX_COORDINATES], 0);
         while i < self.origin.leaves() {
             by[i] = tri!(self.component(i).slice(coord)).1;
             i += 1;
         }
-        let (weighted, _) = tri!(self.weighted.slice(coord));
-        Ok(Self { origin: self.moved(by), weighted })
+        let weighted = tri!(self.weighted.kept(coord));
+        Ok(Self { origin: tri!(self.try_moved(by)), weighted })
     }
 
     /// The tile at a tile coordinate, as [`Layout::local_tile`].
@@ -191,6 +227,12 @@ impl CoordinateLayout {
         let tile = self.map(|l| l.zipped_divide(tiler))?.slice(&Coord::ByMode(&[Coord::All, *coord]))?;
         Ok(Self { origin: tile.origin, weighted: tile.weighted.unpack_first()? })
     }
+}
+
+/// Extents and distances are below the limit of layouts of coordinates.
+const fn near(what: &'static str, v: Int) -> Result<(), LayoutError> {
+    tri!(within(what, v.value() as i128, CoordinateLayout::LIMIT - 1));
+    Ok(())
 }
 
 /// `_3@0@1` for three times the first integer of mode 1.
@@ -273,11 +315,18 @@ mod tests {
 
     #[test]
     fn what_does_not_fit() {
-        assert_eq!(CoordinateLayout::identity(int_tuple!((1 << 28))), Err(LayoutError::Overflow));
+        assert_eq!(
+            CoordinateLayout::identity(int_tuple!((1 << 28))),
+            Err(LayoutError::Overflow {
+                what: "an extent of a layout of coordinates",
+                value: crate::Wide::of(1 << 28),
+                limit: (1 << 28) - 1,
+            })
+        );
         assert_eq!(CoordinateLayout::identity(int_tuple!((1, 1, 1, 1, 1, 1, 1, 1, 1))), Err(LayoutError::TooLarge));
         let id = CoordinateLayout::identity(int_tuple!(((1 << 27), 4))).unwrap();
         let far = id.map(|l| l.compose(&layout!(2: (1i64 << 57))));
-        assert_eq!(far, Err(LayoutError::Overflow));
+        assert!(matches!(far, Err(LayoutError::Overflow { .. })), "{far:?}");
         let like = id.map(Layout::make_like);
         assert_eq!(like, Err(LayoutError::NoCoordinate { stride: Int::ONE }));
         for other in [Layout::left_inverse, Layout::make_like, Layout::complement_self] {

@@ -129,7 +129,7 @@ impl ComposedLayout {
         if coord.is_all() {
             return Ok((self.with(kept), 0));
         }
-        let at = self.offset.add(Int::Static(fixed));
+        let at = tri!(self.offset_moved(Int::Static(fixed)));
         if self.swizzle.is_identity() {
             return Ok((Self::new(Swizzle::IDENTITY, kept), at.value()));
         }
@@ -165,7 +165,7 @@ impl ComposedLayout {
     /// As [`Layout::slice`].
     pub const fn slice(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
         let (slice, offset) = tri!(self.slice_and_offset(coord));
-        Ok(Self { swizzle: slice.swizzle, offset: slice.offset.add(Int::Static(offset)), layout: slice.layout })
+        Ok(Self { swizzle: slice.swizzle, offset: tri!(slice.offset_moved(Int::Static(offset))), layout: slice.layout })
     }
 
     /// The tile at a tile coordinate, as [`Layout::local_tile`], and an offset to be added behind the swizzle.

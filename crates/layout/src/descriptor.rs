@@ -24,11 +24,14 @@ impl SmemDescriptor {
     /// instruction reads, as it lies in memory before the swizzle.
     ///
     /// # Errors
-    /// [`LayoutError::NotCanonical`] when the layout is not one that the hardware can describe, and those of
-    /// [`Layout::upcast`] and the divides.
+    /// [`LayoutError::NotCanonical`] when the layout is not one that the hardware can describe, [`LayoutError::ElementBits`]
+    /// for elements whose width is no power of two up to 128, and those of [`Layout::upcast`] and the divides.
     pub const fn of(tile: &Layout, major: Major, swizzle: SmemSwizzle, element_bits: u32) -> Result<Self, LayoutError> {
         if tile.rank() != 2 {
             return Err(LayoutError::Rank { operation: "matrix descriptor", found: tile.rank(), needed: 2 });
+        }
+        if element_bits == 0 || element_bits > 128 || element_bits.count_ones() != 1 {
+            return Err(LayoutError::ElementBits { bits: element_bits });
         }
         let words = tri!(tile.recast(element_bits as i64, 128));
         let atom = (swizzle.row_bytes() / 16) as i64;
@@ -73,7 +76,7 @@ impl SmemDescriptor {
         Ok(Self { leading: leading as u32, stride: stride as u32, swizzle })
     }
 
-    /// The 64-bit descriptor of wgmma for an operand at shared address `address`.
+    /// The 64-bit descriptor of wgmma for an operand at shared address `address`, a multiple of 16 below 2^18.
     pub const fn sm90(&self, address: u32) -> u64 {
         let kind = match self.swizzle {
             SmemSwizzle::None => 0,
@@ -95,7 +98,7 @@ impl SmemDescriptor {
         }
     }
 
-    /// The 64-bit descriptor of tcgen05 for an operand at shared address `address`.
+    /// The 64-bit descriptor of tcgen05 for an operand at shared address `address`, a multiple of 16 below 2^18.
     pub const fn sm100(&self, address: u32) -> u64 {
         const VERSION: u64 = 1 << 46;
         encode_address(address)
@@ -191,34 +194,46 @@ pub enum UmmaScale {
     Ue8m0,
 }
 
-const fn shape_and_operands(m: u32, n: u32, formats: [UmmaFormat; 2], majors: [Major; 2]) -> u32 {
-    formats[0].code() << 7
+const fn shape_and_operands(m: u32, n: u32, formats: [UmmaFormat; 2], majors: [Major; 2]) -> Result<u32, LayoutError> {
+    if m == 0 || m > 256 || !m.is_multiple_of(16) {
+        return Err(LayoutError::Count { what: "M of tcgen05.mma, a multiple of 16 up to 256,", value: m as i64 });
+    }
+    if n == 0 || n > 256 || !n.is_multiple_of(8) {
+        return Err(LayoutError::Count { what: "N of tcgen05.mma, a multiple of 8 up to 256,", value: n as i64 });
+    }
+    Ok(formats[0].code() << 7
         | formats[1].code() << 10
         | (matches!(majors[0], Major::Mn) as u32) << 15
         | (matches!(majors[1], Major::Mn) as u32) << 16
         | (n >> 3) << 17
-        | (m >> 4) << 24
+        | (m >> 4) << 24)
 }
 
 /// The 32-bit instruction descriptor of a dense tcgen05.mma on operands A and B; `m` and `n` are those of the whole pair
 /// for `cta_group::2`.
+///
+/// # Errors
+/// [`LayoutError::Count`] for an m or n that the fields do not hold.
 pub const fn umma_instruction(
     m: u32,
     n: u32,
     formats: [UmmaFormat; 2],
     accumulator: UmmaAccumulator,
     majors: [Major; 2],
-) -> u32 {
-    shape_and_operands(m, n, formats, majors) | (accumulator as u32) << 4
+) -> Result<u32, LayoutError> {
+    Ok(tri!(shape_and_operands(m, n, formats, majors)) | (accumulator as u32) << 4)
 }
 
 /// The 32-bit instruction descriptor of a dense block-scaled tcgen05.mma, scale factor ids 0.
+///
+/// # Errors
+/// As [`umma_instruction`].
 pub const fn umma_instruction_block_scaled(
     m: u32,
     n: u32,
     formats: [UmmaFormat; 2],
     scale: UmmaScale,
     majors: [Major; 2],
-) -> u32 {
-    shape_and_operands(m, n, formats, majors) | (matches!(scale, UmmaScale::Ue8m0) as u32) << 23
+) -> Result<u32, LayoutError> {
+    Ok(tri!(shape_and_operands(m, n, formats, majors)) | (matches!(scale, UmmaScale::Ue8m0) as u32) << 23)
 }

@@ -208,7 +208,7 @@ mod tests {
         }
         assert!(divided > 2000 && refused > 500, "{divided} and {refused}");
         let big = Layout::of(Int::Static(1 << 40), Int::ONE).unwrap();
-        let tile = Layout::of(Int::Static(1 << 40), Int::Static(1 << 22)).unwrap();
+        let tile = Layout::of(Int::Static(1 << 40), Int::Static(1 << 21)).unwrap();
         let whole =
             Layout::new(IntTuple::tuple(&[big.shape]).unwrap(), IntTuple::tuple(&[big.stride]).unwrap()).unwrap();
         assert_eq!(big.logical_divide(&Tiler::Layout(&tile)), whole.logical_divide(&Tiler::Layout(&tile)));

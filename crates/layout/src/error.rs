@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::Int;
+use crate::{Int, Swizzle};
 
 /// The path of a mode inside a nested tuple: `(1,0)` is mode 0 of mode 1. The empty path is the whole.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -50,6 +50,41 @@ impl fmt::Debug for ModePath {
     }
 }
 
+/// A value beyond 64 bits, as an error holds it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Wide([u64; 2]);
+
+impl Wide {
+    /// Of a value parts of which are beyond 64 bits already.
+    pub(crate) const UNKNOWN: Self = Self::of(i128::MAX);
+
+    /// The value. In two halves it needs no alignment that would make every error larger.
+    pub const fn of(value: i128) -> Self {
+        Self([value as u64, (value >> 64) as u64])
+    }
+
+    /// The value; `None` where it is not known, but beyond 64 bits.
+    pub const fn get(self) -> Option<i128> {
+        let value = (self.0[1] as i128) << 64 | self.0[0] as i128;
+        if value == i128::MAX { None } else { Some(value) }
+    }
+}
+
+impl fmt::Display for Wide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.get() {
+            Some(value) => value.fmt(f),
+            None => f.write_str("more than 64 bits"),
+        }
+    }
+}
+
+impl fmt::Debug for Wide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// Why a layout operation was refused: CuTe's static assertions as values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -68,8 +103,15 @@ pub enum LayoutError {
         /// The extent.
         extent: Int,
     },
-    /// The size or the cosize of the result does not fit a 64-bit integer.
-    Overflow,
+    /// A size, an offset or a sum of extents times strides beyond what is counted with.
+    Overflow {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        value: Wide,
+        /// The most that it may be; with the sign turned the least.
+        limit: i64,
+    },
     /// The result has more than [`IntTuple::MAX_LEAVES`](crate::IntTuple::MAX_LEAVES) integers or is nested too deep.
     TooLarge,
     /// Composition: the right-hand stride neither divides by nor is below the left-hand extent it must step over.
@@ -121,6 +163,11 @@ pub enum LayoutError {
         stride: Int,
         /// What it must divide by.
         extent: Int,
+    },
+    /// Left inverse: smaller strides reach as far as this one, and what they reach together is more than its mode has.
+    LeftInverseOverlap {
+        /// The stride.
+        stride: Int,
     },
     /// The tiler, profile or order has more modes than what it is applied to.
     TooManyModes {
@@ -181,6 +228,18 @@ pub enum LayoutError {
     },
     /// The swizzle cannot be carried through the layout: it does not map its two bit fields onto bit fields.
     SwizzleTransfer,
+    /// Right inverse: the swizzle moves offsets out of the range that the layout reaches without gaps.
+    SwizzleLeaves {
+        /// The swizzle.
+        swizzle: Swizzle,
+        /// The end of the range, which begins at 0.
+        extent: Int,
+    },
+    /// A 32-bit index function of a layout with negative offsets.
+    NegativeOffset {
+        /// The least offset.
+        offset: i64,
+    },
     /// Modes that are no range of the layout's.
     ModeRange {
         /// The operation.
@@ -274,6 +333,14 @@ pub enum LayoutError {
     },
 }
 
+/// `value` if it is within `limit` on both sides of 0, and the error that says that `what` is not.
+pub(crate) const fn within(what: &'static str, value: i128, limit: i64) -> Result<i64, LayoutError> {
+    if value.unsigned_abs() <= limit.unsigned_abs() as u128 {
+        return Ok(value as i64);
+    }
+    Err(LayoutError::Overflow { what, value: Wide::of(value), limit })
+}
+
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -282,7 +349,20 @@ impl fmt::Display for LayoutError {
                 "shape and stride are not congruent ({left} modes against {right}): give both the same nesting"
             ),
             Self::Extent { mode, extent } => write!(f, "{mode} has extent {extent}: extents must be at least 1"),
-            Self::Overflow => f.write_str("the size or cosize does not fit 64 bits: use smaller extents or strides"),
+            Self::Overflow { what, value, limit } => write!(
+                f,
+                "{what} is {value}, beyond the limit of {limit}: use smaller extents, strides, coordinates or offsets"
+            ),
+            Self::NegativeOffset { offset } => write!(
+                f,
+                "the layout reaches offset {offset}, but 32-bit index functions are unsigned: put an offset in front that \
+                 keeps all offsets at 0 or above, or take 64 bits"
+            ),
+            Self::SwizzleLeaves { swizzle, extent } => write!(
+                f,
+                "the layout reaches the offsets below {extent} without gaps, but {swizzle} takes some of them beyond: a \
+                 swizzled layout has a right inverse only if its swizzle keeps that range to itself"
+            ),
             Self::TooLarge => write!(
                 f,
                 "the layout has more than {} integers or {} tuple marks: coalesce it first",
@@ -316,6 +396,11 @@ impl fmt::Display for LayoutError {
                     "left inverse: stride {stride} is not a multiple of {extent}, the extent of the smaller strides"
                 )
             }
+            Self::LeftInverseOverlap { stride } => write!(
+                f,
+                "left inverse: the smaller strides reach {stride} too, the stride of another mode: offsets are reached more \
+                 than once, and no layout takes them back"
+            ),
             Self::TooManyModes { operation, given, rank } => {
                 write!(f, "{operation}: {given} modes were given for a layout of rank {rank}")
             }

@@ -66,7 +66,8 @@ impl Layout {
     /// The layout `l` with `self(l(self(i))) = self(i)`; `l(self(i)) = i` when the layout is injective.
     ///
     /// # Errors
-    /// [`LayoutError::DynamicStride`], and [`LayoutError::LeftInverseDivisibility`] when the strides do not nest.
+    /// [`LayoutError::DynamicStride`], [`LayoutError::LeftInverseDivisibility`] when the strides do not nest, and
+    /// [`LayoutError::LeftInverseOverlap`] when modes overlap so that there is none, where CuTe gives another layout.
     pub const fn left_inverse(&self) -> Result<Self, LayoutError> {
         let flat = tri!(self.coalesce());
         let sorted = sort(&flat);
@@ -80,7 +81,7 @@ impl Layout {
         }
         let mut shape = [Int::ONE; IntTuple::MAX_LEAVES + 1];
         let mut stride = [Int::ZERO; IntTuple::MAX_LEAVES + 1];
-        let (mut n, mut len, mut extent) = (0, 0, Int::ONE);
+        let (mut n, mut len, mut extent, mut below) = (0, 0, Int::ONE, 0i64);
         while n < sorted.len {
             let i = sorted.order[n];
             let d = flat.stride.get(i);
@@ -88,6 +89,17 @@ impl Layout {
                 if d.value() % extent.value() != 0 || d.value() < 0 {
                     return Err(LayoutError::LeftInverseDivisibility { stride: d, extent });
                 }
+                // An offset's digit of this mode counts what smaller strides carry into it, and may then run into the mode
+                // behind. The last mode of the layout has none, and goes on behind its end.
+                let s = flat.shape.get(i).value();
+                let next = if n + 1 < sorted.len { flat.stride.get(sorted.order[n + 1]).value() } else { i64::MAX };
+                if below >= d.value() && next / d.value() > s {
+                    let beyond = tri!(self.coalesce_leaves(0, self.shape.leaves(), true));
+                    if i + 1 < flat.shape.leaves() || beyond.shape.leaves() > flat.shape.leaves() {
+                        return Err(LayoutError::LeftInverseOverlap { stride: d });
+                    }
+                }
+                below += (s - 1) * d.value();
                 shape[len] = d.div(extent);
                 len += 1;
                 stride[len] = sorted.before[i];

@@ -2,8 +2,20 @@
 
 use core::fmt;
 
+use crate::error::{Wide, within};
 use crate::int::div_rem;
 use crate::{Cursor, Int, IntTuple, LayoutError, tri};
+
+/// What is refused where it does not fit.
+pub(crate) const OFFSET: &str = "the offset of the coordinate";
+
+/// The sum of offsets that may be far beyond a layout.
+pub(crate) const fn wide_sum(a: i128, b: i128) -> Result<i128, LayoutError> {
+    match a.checked_add(b) {
+        Some(sum) => Ok(sum),
+        None => Err(LayoutError::Overflow { what: OFFSET, value: Wide::UNKNOWN, limit: i64::MAX }),
+    }
+}
 
 /// A shape and a congruent stride: the function that takes a coordinate to the inner product with the stride.
 ///
@@ -25,14 +37,18 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The most that the size is, and the sum of extents times strides (their absolute values). What an offset of at most
+    /// this is added to stays within 64 bits.
+    pub const LIMIT: i64 = (1 << 62) - 1;
+
     /// `_1:_0`, the layout of one element at offset 0.
     pub const UNIT: Self = Self { shape: IntTuple::int(1), stride: IntTuple::int(0) };
 
     /// The layout `shape:stride`.
     ///
     /// # Errors
-    /// [`LayoutError::NotCongruent`], [`LayoutError::Extent`] for an extent below 1, [`LayoutError::Overflow`] when size
-    /// or cosize does not fit 64 bits.
+    /// [`LayoutError::NotCongruent`], [`LayoutError::Extent`] for an extent below 1, [`LayoutError::Overflow`] when the size
+    /// or the sum of extents times strides is beyond [`LIMIT`](Self::LIMIT).
     pub const fn new(shape: IntTuple, stride: IntTuple) -> Result<Self, LayoutError> {
         let layout = Self { shape, stride };
         match layout.fault() {
@@ -57,10 +73,28 @@ impl Layout {
             span = span.saturating_add(stride[i].saturating_abs().saturating_mul(s));
             i += 1;
         }
-        if size == i64::MAX || span == i64::MAX {
-            return Some(LayoutError::Overflow);
+        if size > Self::LIMIT || span > Self::LIMIT { Some(self.overflow()) } else { None }
+    }
+
+    /// What is beyond the limit.
+    #[cold]
+    const fn overflow(&self) -> LayoutError {
+        let (shape, stride) = (self.shape.values(), self.stride.values());
+        let (mut i, mut size, mut span, mut known) = (0, 1i128, 0i128, true);
+        while i < self.shape.leaves() {
+            let (s, d) = (shape[i] as i128, stride[i].unsigned_abs() as i128);
+            // Products of integers saturate.
+            known = known && shape[i] < i64::MAX && d < i64::MAX as i128;
+            size = size.saturating_mul(s);
+            span = span.saturating_add(d.saturating_mul(s));
+            i += 1;
         }
-        None
+        let (what, value) = if size > Self::LIMIT as i128 {
+            ("the number of coordinates", size)
+        } else {
+            ("the sum of extents times strides", span)
+        };
+        LayoutError::Overflow { what, value: if known { Wide::of(value) } else { Wide::UNKNOWN }, limit: Self::LIMIT }
     }
 
     /// `extent:stride`.
@@ -173,6 +207,9 @@ impl Layout {
     }
 
     /// The offset of the linear coordinate `index`. Beyond the size, the last mode goes on.
+    ///
+    /// Offsets of coordinates of the layout are exact. Far beyond, where an offset does not fit 64 bits, it wraps:
+    /// [`try_eval`](Self::try_eval) refuses there.
     #[inline]
     pub const fn eval(&self, index: i64) -> i64 {
         let n = self.shape.leaves();
@@ -182,7 +219,49 @@ impl Layout {
         self.eval_leaves(0, n, index)
     }
 
-    /// The offset of the coordinate `coord`, one integer a mode. Missing coordinates are 0.
+    /// The offset of the linear coordinate `index`, wherever it is.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`] when the offset does not fit 64 bits.
+    pub const fn try_eval(&self, index: i64) -> Result<i64, LayoutError> {
+        within(OFFSET, self.wide_leaves(0, self.shape.leaves(), index), i64::MAX)
+    }
+
+    /// The offset of the coordinate `coord`, one integer a mode, wherever it is. Missing coordinates are 0.
+    ///
+    /// # Errors
+    /// As [`try_eval`](Self::try_eval).
+    pub const fn try_eval_at(&self, coord: &[i64]) -> Result<i64, LayoutError> {
+        within(OFFSET, tri!(self.wide_at(coord)), i64::MAX)
+    }
+
+    /// [`try_eval_at`](Self::try_eval_at) before it is made 64 bits again.
+    pub(crate) const fn wide_at(&self, coord: &[i64]) -> Result<i128, LayoutError> {
+        let (mut modes, mut leaf, mut i, mut offset) = (self.shape.walk(), 0, 0, 0i128);
+        while i < coord.len() && modes.has_next() {
+            let end = leaf + modes.next_leaves();
+            offset = tri!(wide_sum(offset, self.wide_leaves(leaf, end, coord[i])));
+            leaf = end;
+            i += 1;
+        }
+        Ok(offset)
+    }
+
+    /// The offset of a coordinate over the leaves `from..to`; at most 2^125.
+    pub(crate) const fn wide_leaves(&self, from: usize, to: usize, index: i64) -> i128 {
+        let (shape, stride) = (self.shape.values(), self.stride.values());
+        let (mut rest, mut offset, mut i) = (index, 0i128, from);
+        while i < to {
+            let (quotient, digit) = if i + 1 < to { div_rem(rest, shape[i]) } else { (0, rest) };
+            offset += digit as i128 * stride[i] as i128;
+            rest = quotient;
+            i += 1;
+        }
+        offset
+    }
+
+    /// The offset of the coordinate `coord`, one integer a mode. Missing coordinates are 0. Coordinates beyond the layout
+    /// as in [`eval`](Self::eval).
     #[inline]
     pub const fn eval_at(&self, coord: &[i64]) -> i64 {
         let (mut i, mut offset) = (0, 0i64);

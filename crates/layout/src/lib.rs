@@ -113,7 +113,7 @@ pub use composed::ComposedLayout;
 pub use composed_inverse::ComposedInverse;
 pub use coord::{crd2idx, digits, idx2crd, index_of};
 pub use coordinate_layout::CoordinateLayout;
-pub use error::{LayoutError, ModePath};
+pub use error::{LayoutError, ModePath, Wide};
 pub use fragment::{Fragment, FragmentError};
 pub use int::Int;
 pub use layout::Layout;

@@ -164,7 +164,7 @@ impl FromStr for ComposedLayout {
             p.expect(b'o', "`o`")?;
             let offset = p.integer()?;
             p.expect(b'o', "`o`")?;
-            Ok(ComposedLayout { swizzle, offset, layout: p.layout()? })
+            ComposedLayout::new(swizzle, p.layout()?).with_offset(offset)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Slicing with `_`.
 
-use crate::layout::Builder;
+use crate::error::within;
+use crate::layout::{Builder, wide_sum};
 use crate::{Cursor, IntTuple, Layout, LayoutError, ModePath, tri};
 
 /// A coordinate in which `_` keeps a mode.
@@ -39,17 +40,24 @@ impl Layout {
     /// coordinate move up beside the others, as in CuTe; with nothing kept the layout is `():()`.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] and [`LayoutError::CoordinateTooDeep`] when the nesting does not fit.
+    /// [`LayoutError::Rank`] and [`LayoutError::CoordinateTooDeep`] when the nesting does not fit, [`LayoutError::Overflow`]
+    /// when coordinates beyond the layout are at an offset beyond [`LIMIT`](Self::LIMIT).
     pub const fn slice(&self, coord: &Coord<'_>) -> Result<(Self, i64), LayoutError> {
         let offset = tri!(self.fixed_offset(Cursor::START, coord, ModePath::ROOT));
+        let offset = tri!(within("the offset of the fixed coordinates", offset, Self::LIMIT));
+        Ok((tri!(self.kept(coord)), offset))
+    }
+
+    /// The modes that a coordinate keeps which is nested as the layout is.
+    pub(crate) const fn kept(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
         if let Coord::All = coord {
-            return Ok((*self, offset));
+            return Ok(*self);
         }
         let mut out = Builder::new();
         out.open();
         self.picked(Cursor::START, coord, true, &mut out);
         out.close();
-        Ok((tri!(out.finish()), offset))
+        out.finish()
     }
 
     /// The modes that `coord` fixes, where [`slice`](Self::slice) keeps the others: CuTe's `dice`. They move up beside each
@@ -92,10 +100,10 @@ impl Layout {
         }
     }
 
-    const fn fixed_offset(&self, at: Cursor, coord: &Coord<'_>, mode: ModePath) -> Result<i64, LayoutError> {
+    const fn fixed_offset(&self, at: Cursor, coord: &Coord<'_>, mode: ModePath) -> Result<i128, LayoutError> {
         match coord {
             Coord::All => Ok(0),
-            Coord::At(i) => Ok(self.eval_leaves(at.leaf, self.shape.skip(at).leaf, *i)),
+            Coord::At(i) => Ok(self.wide_leaves(at.leaf, self.shape.skip(at).leaf, *i)),
             Coord::ByMode(modes) => {
                 if !self.shape.is_tuple_at(at) {
                     return Err(LayoutError::CoordinateTooDeep { mode });
@@ -104,10 +112,10 @@ impl Layout {
                 if modes.len() != needed {
                     return Err(LayoutError::Rank { operation: "slice", found: modes.len(), needed });
                 }
-                let (mut i, mut sum) = (0, 0i64);
+                let (mut i, mut sum) = (0, 0i128);
                 while i < needed {
                     let child = self.shape.child_at(at, i);
-                    sum = sum.wrapping_add(tri!(self.fixed_offset(child, &modes[i], mode.child(i))));
+                    sum = tri!(wide_sum(sum, tri!(self.fixed_offset(child, &modes[i], mode.child(i)))));
                     i += 1;
                 }
                 Ok(sum)
@@ -132,7 +140,11 @@ impl Layout {
     pub const fn coordinate(&self, codomain: &IntTuple, mode: usize) -> Result<Self, LayoutError> {
         let each = codomain.product_each();
         if mode >= each.leaves() {
-            return Err(LayoutError::Rank { operation: "coordinate", found: each.leaves(), needed: mode + 1 });
+            return Err(LayoutError::Rank {
+                operation: "coordinate",
+                found: each.leaves(),
+                needed: mode.saturating_add(1),
+            });
         }
         let mut pick = [crate::Int::ZERO; IntTuple::MAX_LEAVES];
         pick[mode] = crate::Int::ONE;

@@ -52,6 +52,20 @@ impl Swizzle {
         x ^ if self.shift >= 0 { field >> self.shift } else { field << -self.shift }
     }
 
+    /// Whether offsets of 0 and more that are below `end` stay there.
+    pub(crate) const fn keeps_below(&self, end: i64) -> bool {
+        // Blocks up to the highest bit that changes are permuted, each in itself; the last may be cut off by the end.
+        let block = 1i64 << (64 - self.target_mask().leading_zeros());
+        let (rest, start) = (end % block, end - end % block);
+        if self.shift < 0 {
+            // The bits that are read are the block's own: none of them may be set.
+            return rest <= 1 << self.base;
+        }
+        // All offsets of the last block have the same bits to be read.
+        let moved = (start & self.source_mask()) >> self.shift;
+        rest % (1 << (64 - moved.leading_zeros())) == 0
+    }
+
     /// Whether this is the identity.
     pub const fn is_identity(&self) -> bool {
         self.bits == 0
@@ -132,13 +146,14 @@ impl Swizzle {
     /// [`LayoutError::SwizzleTransfer`] when the layout does not map the bit fields onto bit fields, bit by bit: CuTe looks at
     /// the fields as a whole, and gives another function where their bits change places or sums carry.
     pub const fn through(&self, layout: &Layout) -> Result<Self, LayoutError> {
-        let moved = tri!(Self::from_masks(layout.eval(self.source_mask()), layout.eval(self.target_mask())));
+        let (source, target) = (tri!(reached(layout, self.source_mask())), tri!(reached(layout, self.target_mask())));
+        let moved = tri!(Self::from_masks(source, target));
         if self.is_identity() {
             return Ok(moved);
         }
         let (mut i, mut source, mut target) = (0, self.source_mask(), self.target_mask());
         while i < self.bits {
-            let (from, to) = (layout.eval(source & -source), layout.eval(target & -target));
+            let (from, to) = (tri!(reached(layout, source & -source)), tri!(reached(layout, target & -target)));
             if from <= 0 || from & (from - 1) != 0 || moved.apply(from) != from | to || from == to {
                 return Err(LayoutError::SwizzleTransfer);
             }
@@ -157,7 +172,8 @@ impl Layout {
     /// Whether each of the bits `fields` of a coordinate is a bit of the offset that nothing else touches, within the layout
     /// and where its last mode goes on behind its end. The layout is coalesced.
     const fn keeps_bits(&self, fields: i64) -> bool {
-        let (behind, image) = (bits_of(fields), self.eval(fields));
+        let Ok(image) = reached(self, fields) else { return false };
+        let behind = bits_of(fields);
         let (mut reached, mut position, mut i) = (0i64, 0, 0);
         while i < self.shape.leaves() {
             let (s, d) = (self.shape.get(i).value(), self.stride.get(i).value());
@@ -183,6 +199,14 @@ impl Layout {
             i += 1;
         }
         true
+    }
+}
+
+/// The offset of a bit field, which may lie far behind the end of the layout.
+const fn reached(layout: &Layout, fields: i64) -> Result<i64, LayoutError> {
+    match layout.try_eval(fields) {
+        Ok(offset) => Ok(offset),
+        Err(_) => Err(LayoutError::SwizzleTransfer),
     }
 }
 

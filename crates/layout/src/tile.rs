@@ -10,19 +10,11 @@ impl Layout {
     /// # Errors
     /// [`LayoutError::Rank`] when `order` does not follow the shape's nesting.
     pub const fn ordered(shape: &IntTuple, order: &IntTuple) -> Result<Self, LayoutError> {
-        let (mut extents, mut keys) = ([Int::ONE; IntTuple::MAX_LEAVES], [0i64; IntTuple::MAX_LEAVES]);
-        let mut largest = 0;
+        let (mut extents, mut keys) = ([Int::ONE; IntTuple::MAX_LEAVES], [0i128; IntTuple::MAX_LEAVES]);
         let mut i = 0;
         while i < order.leaves() {
-            if order.get(i).is_static() && order.get(i).value() > largest {
-                largest = order.get(i).value();
-            }
-            i += 1;
-        }
-        i = 0;
-        while i < order.leaves() {
             let o = order.get(i);
-            keys[i] = if o.is_static() { o.value() } else { largest + 1 + i as i64 };
+            keys[i] = if o.is_static() { o.value() as i128 } else { i64::MAX as i128 + 1 + i as i128 };
             i += 1;
         }
         tri!(order_extents(shape, Cursor::START, order, Cursor::START, &mut extents));
@@ -35,10 +27,17 @@ impl Layout {
     /// first; `None` is column-major.
     ///
     /// # Errors
-    /// [`LayoutError::BlockDivisibility`], [`LayoutError::TooManyModes`], and those of
+    /// [`LayoutError::BlockDivisibility`], [`LayoutError::TooManyModes`], [`LayoutError::Extent`], and those of
     /// [`blocked_product`](Self::blocked_product).
     pub const fn tile_to_shape(&self, shape: &IntTuple, order: Option<&IntTuple>) -> Result<Self, LayoutError> {
         let rank = shape.rank();
+        let mut leaf = 0;
+        while leaf < shape.leaves() {
+            if shape.get(leaf).value() < 1 {
+                return Err(LayoutError::Extent { mode: shape.path(leaf), extent: shape.get(leaf) });
+            }
+            leaf += 1;
+        }
         if self.rank() > rank {
             return Err(LayoutError::TooManyModes { operation: "tile_to_shape", given: self.rank(), rank });
         }
@@ -130,7 +129,7 @@ const fn order_strides(
     order: &IntTuple,
     o: Cursor,
     extents: &[Int; IntTuple::MAX_LEAVES],
-    keys: &[i64; IntTuple::MAX_LEAVES],
+    keys: &[i128; IntTuple::MAX_LEAVES],
     out: &mut [Int; IntTuple::MAX_LEAVES],
 ) -> Result<(), LayoutError> {
     if order.is_tuple_at(o) {

@@ -66,7 +66,11 @@ impl TiledMma {
     /// [`LayoutError::Rank`] when there is no such axis.
     pub const fn with_permutation(mut self, axis: usize, permutation: &Layout) -> Result<Self, LayoutError> {
         if axis > 2 {
-            return Err(LayoutError::Rank { operation: "TiledMma permutation", found: axis + 1, needed: 3 });
+            return Err(LayoutError::Rank {
+                operation: "TiledMma permutation",
+                found: axis.saturating_add(1),
+                needed: 3,
+            });
         }
         self.permutations[axis] = Some(*permutation);
         Ok(self)

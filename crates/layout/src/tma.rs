@@ -61,6 +61,7 @@ impl TensorMap {
         if element_bits == 0 || element_bits > 128 {
             return Err(refused("elements must have 1 to 128 bits", element_bits.into()));
         }
+        let bits = i128::from(element_bits);
         let swizzle = swizzle_of(&tile.swizzle, element_bits)?;
         if tile.offset.value() != 0 {
             return Err(LayoutError::Offset { offset: tile.offset });
@@ -74,7 +75,8 @@ impl TensorMap {
         let (order, boxes) = in_order(&runs(&places, &extents), rank);
         let mut modes = order.clone();
         modes.extend((0..rank).filter(|mode| !order.contains(mode)));
-        let byte = |elements: i64| elements.saturating_mul(element_bits.into()) / 8;
+        let byte = |elements: i64| (i128::from(elements) * bits / 8).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let aligned = |elements: i64| i128::from(elements) * bits % (8 * 16) == 0;
         let map = Self {
             extents: modes.iter().map(|&mode| global.shape().get(mode).value() as u64).collect(),
             byte_strides: modes[1..].iter().map(|&mode| byte(global.stride().get(mode).value()) as u64).collect(),
@@ -84,19 +86,25 @@ impl TensorMap {
             tile: extents,
             modes,
         };
-        map.check(global, byte)?;
+        map.check(global, byte, aligned)?;
         Ok(map)
     }
 
     /// The hardware's rules.
-    fn check(&self, global: &Layout, byte: impl Fn(i64) -> i64) -> Result<(), LayoutError> {
+    fn check(
+        &self,
+        global: &Layout,
+        byte: impl Fn(i64) -> i64,
+        aligned: impl Fn(i64) -> bool,
+    ) -> Result<(), LayoutError> {
         let first = global.stride().get(self.modes[0]).value();
         if first != 1 {
             return Err(refused("what is contiguous in shared memory must have stride 1 in global memory", first));
         }
         for &mode in &self.modes[1..] {
-            let stride = byte(global.stride().get(mode).value());
-            if global.shape().get(mode).value() > 1 && (stride < 1 || stride % 16 != 0 || stride >= 1 << 40) {
+            let elements = global.stride().get(mode).value();
+            let stride = byte(elements);
+            if global.shape().get(mode).value() > 1 && (stride < 1 || !aligned(elements) || stride >= 1 << 40) {
                 return Err(refused("strides must be multiples of 16 bytes, above 0 and below 2^40", stride));
             }
         }
@@ -104,7 +112,7 @@ impl TensorMap {
             return Err(refused("extents must be at most 2^32", *extent as i64));
         }
         let inner = byte(self.box_extents[0].into());
-        if inner % 16 != 0 {
+        if !aligned(self.box_extents[0].into()) {
             return Err(refused("the contiguous extent of the box must be a multiple of 16 bytes", inner));
         }
         let span = i64::from(self.swizzle.row_bytes());

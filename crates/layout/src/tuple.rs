@@ -124,7 +124,7 @@ impl IntTuple {
     /// The `i`-th integer, left to right, whatever the nesting.
     ///
     /// # Panics
-    /// When `i` is above [`MAX_LEAVES`](Self::MAX_LEAVES); between this and [`leaves`](Self::leaves) it is 0.
+    /// When `i` is not below [`MAX_LEAVES`](Self::MAX_LEAVES); between [`leaves`](Self::leaves) and this it is 0.
     #[inline]
     pub const fn get(&self, i: usize) -> Int {
         if self.dynamic >> i & 1 == 1 { Int::Dynamic(self.values[i]) } else { Int::Static(self.values[i]) }
@@ -169,7 +169,7 @@ impl IntTuple {
         t
     }
 
-    /// The product of all integers.
+    /// The product of all integers; beyond 64 bits it saturates, as [`Int`]'s arithmetic does.
     pub const fn product(&self) -> Int {
         self.product_at(Cursor::START)
     }
@@ -202,7 +202,7 @@ impl IntTuple {
         Ok(profile.with_leaves_of(self))
     }
 
-    /// The product of each mode: `((2,3),4)` becomes `(6,4)`, and `6` becomes `(6)`.
+    /// The product of each mode: `((2,3),4)` becomes `(6,4)`, and `6` becomes `(6)`. Products saturate.
     pub const fn product_each(&self) -> Self {
         let mut t = Self::NOTHING;
         t.push_open();

@@ -2,7 +2,7 @@
 
 use warpwright_layout::smem::{Major, SmemSwizzle, atom};
 use warpwright_layout::{
-    ComposedInverse, ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, int_tuple, layout,
+    ComposedInverse, ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, Wide, int_tuple, layout,
 };
 
 fn swizzles() -> Vec<Swizzle> {
@@ -215,7 +215,8 @@ fn offsets_are_recast_too() {
     let between = ComposedLayout { offset: Int::Static(6), ..c };
     assert_eq!(between.upcast(4), Err(LayoutError::OffsetDivisibility { offset: Int::Static(6), factor: 4 }));
     let far = ComposedLayout { offset: Int::Static(i64::MAX / 2), ..c };
-    assert_eq!(far.downcast(4), Err(LayoutError::Overflow));
+    let (what, value) = ("the offset in front of the layout", 4 * i128::from(i64::MAX / 2));
+    assert_eq!(far.downcast(4), Err(LayoutError::Overflow { what, value: Wide::of(value), limit: Layout::LIMIT }));
     // A layout without a swizzle is recast by any factor.
     let plain: ComposedLayout = layout!((6, 4)).into();
     assert_eq!(plain.upcast(3).unwrap().to_string(), "(_2,_4):(_1,_2)");

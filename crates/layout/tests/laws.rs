@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use warpwright_layout::lower::index_function;
-use warpwright_layout::{ComposedLayout, Coord, Int, IntTuple, Layout, Swizzle, Tiler};
+use warpwright_layout::{ComposedInverse, ComposedLayout, Coord, Int, IntTuple, Layout, Swizzle, Tiler};
 
 fn config() -> ProptestConfig {
     let cases = if std::env::var_os("WARPWRIGHT_NIGHTLY").is_some() { 1_000_000 } else { 10_000 };
@@ -118,6 +118,38 @@ proptest! {
         let r = a.right_inverse().unwrap();
         for i in 0..r.size().value() {
             prop_assert_eq!(a.eval(r.eval(i)), i);
+        }
+    }
+
+    #[test]
+    fn inverses_behind_a_swizzle_invert(a in any_layout(), s in swizzle(), offset in prop_oneof![Just(0i64), -40i64..300]) {
+        let c = ComposedLayout { swizzle: s, offset: Int::Static(offset), layout: a };
+        match c.right_inverse() {
+            Ok(ComposedInverse::Swizzled(r)) => {
+                for x in 0..r.size().value() {
+                    let at = r.eval(x);
+                    prop_assert!((0..c.size().value()).contains(&at), "{} takes {} to {}, which {} has not", r, x, at, c);
+                    prop_assert_eq!(c.eval(at), x, "{} of {}", r, c);
+                }
+            }
+            Ok(r) => {
+                // What is reached from the part without gaps.
+                for i in 0..r.layout().size().value() {
+                    let x = s.apply(offset + i);
+                    let at = r.eval(x);
+                    prop_assert!((0..c.size().value()).contains(&at), "{} takes {} to {}, which {} has not", r, x, at, c);
+                    prop_assert_eq!(c.eval(at), x, "{} of {}", r, c);
+                }
+            }
+            Err(_) => prop_assert!(s.bits > 0),
+        }
+        if let Ok(l) = c.left_inverse() {
+            let once = table(&a).into_iter().collect::<HashSet<i64>>().len() as i64 == a.size().value();
+            for i in 0..c.size().value() {
+                let at = l.eval(c.eval(i));
+                prop_assert!(at == i || !once, "{} of {} takes {} to {}", l, c, c.eval(i), at);
+                prop_assert_eq!(c.eval(at), c.eval(i), "{} of {}", l, c);
+            }
         }
     }
 

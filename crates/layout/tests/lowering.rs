@@ -4,8 +4,8 @@ use warpwright_layout::atom::{CopyAtom, MmaAtom};
 use warpwright_layout::lower::{Width, coordinate_functions, index_function, index_function_of};
 use warpwright_layout::smem::{Major, SmemSwizzle, atom};
 use warpwright_layout::{
-    ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Operand, Side, Swizzle, TiledCopy, TiledMma, int_tuple,
-    layout,
+    ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Operand, Side, Swizzle, TiledCopy, TiledMma, Wide,
+    int_tuple, layout,
 };
 
 /// Every coordinate of the modes of `l` against the lowered function; the number of coordinates.
@@ -98,7 +98,9 @@ fn one_argument_a_leaf() {
 #[test]
 fn wide_offsets_need_64_bits() {
     let l: ComposedLayout = layout!((65536, 131072):(131072, 1)).into();
-    assert_eq!(index_function("f", &l, &["i", "j"]), Err(LayoutError::Overflow));
+    let (what, value) = ("the largest offset of a 32-bit index function", 65536 * 131072 - 1);
+    let refused = LayoutError::Overflow { what, value: Wide::of(value), limit: u32::MAX.into() };
+    assert_eq!(index_function("f", &l, &["i", "j"]), Err(refused));
     let f = index_function_of("f", &l, &["i", "j"], Width::U64).unwrap();
     assert_eq!(f.eval(&[65535, 131071]), Some(65536 * 131072 - 1));
 }

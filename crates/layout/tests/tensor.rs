@@ -59,7 +59,7 @@ fn a_pointer_to_elsewhere_is_tiled_without_being_read() {
     let part = matrix.part(|l| copy.partition(Side::Source, l, 65)).unwrap();
     assert_eq!(part.to_string(), "gmem_ptr[32b](+260) o ((_4,_1),_1,_8):((_1,_0),_0,_1024)");
     let pointer = Pointer::<f32>::new(0x1000, 4);
-    assert_eq!((pointer.address(), pointer.address_of(3)), (0x1000, 0x100c));
+    assert_eq!((pointer.address(), pointer.address_of(3)), (0x1000, Some(0x100c)));
     let held = [1.0f32, 2.0, 3.0, 4.0];
     let pointer = Pointer::<f32>::new(held.as_ptr() as u64, held.len());
     // SAFETY: the address is that of an array of four f32 that lives and is not written during the view.

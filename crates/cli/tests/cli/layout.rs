@@ -193,6 +193,67 @@ fn what_is_wrong_is_said_with_its_place() {
         ("upcast 8 0", "the recast factor, 1 or more, cannot be 0"),
         ("upcast 'Sw<1,1,1> o 0 o 8' 3", "the recast factor of a swizzle, a power of two, cannot be 3"),
         ("unflatten (2,3) (1,1,1)", "rank 2 where rank 3 is needed"),
+        // Far beyond the layout nothing wraps.
+        (
+            "eval 'Sw<3,3,3> o 9223372036854775807 o 4:1' 3",
+            "is 9223372036854775807, beyond the limit of 4611686018427387903",
+        ),
+        (
+            "slice (4,4):(1,4) (_,9223372036854775807)",
+            "is 36893488147419103228, beyond the limit of 4611686018427387903",
+        ),
+        ("slice 4:4 4611686018427387904", "is 18446744073709551616, beyond the limit of 4611686018427387903"),
+        (
+            "eval 2:4611686018427387902 4",
+            "sum of extents times strides is 9223372036854775804, beyond the limit of 46116860184",
+        ),
+        ("eval 2:2305843009213693951 5", "coordinate is 11529215046068469755, beyond the limit of 9223372036854775807"),
+        (
+            "local-tile (4,4) (2,2) (9223372036854775807,0)",
+            "is 18446744073709551614, beyond the limit of 4611686018427387903",
+        ),
+        ("identity (4,4) (2,2) (9223372036854775807,0)", "is 18446744073709551614, beyond the limit of"),
+        ("identity 268435456", "an extent of a layout of coordinates is 268435456, beyond the limit of 268435455"),
+        ("info 2:4611686018427387904", "is 9223372036854775808, beyond the limit of 4611686018427387903: use smaller"),
+        (
+            "upcast 'Sw<1,1,1> o -9223372036854775807 o 8' 2",
+            "is -9223372036854775807, beyond the limit of 4611686018427387903",
+        ),
+        ("lower 4:-1", "reaches offset -3, but 32-bit index functions are unsigned"),
+        (
+            "lower (4,2):(1,4294967296)",
+            "largest offset of a 32-bit index function is 4294967299, beyond the limit of 4294967295",
+        ),
+        // An inverse that is given is one.
+        (
+            "right-inverse 'Sw<1,1,-2> o 0 o (4,1):(1,1)'",
+            "below _4 without gaps, but Sw<1,1,-2> takes some of them beyond",
+        ),
+        ("right-inverse 'Sw<2,0,-4> o 0 o (((8,1))):(((1,1)))'", "below _8 without gaps, but Sw<2,0,-4> takes some"),
+        ("left-inverse (2,3):(8,4)", "the smaller strides reach _8 too, the stride of another mode"),
+        // Numbers that the hardware has not.
+        ("conflicts --bits 0 (8,64):(64,1) 8:1", "elements have 1 to 128 bits, not 0"),
+        ("conflicts --bits 4294967295 (8,64):(64,1) 8:1", "elements have 1 to 128 bits, not 4294967295"),
+        ("conflicts --bits 6 (8,64):(64,1) 8:8", "begins at a whole byte, as the elements' width has it, not 1"),
+        ("conflicts --bytes 0 (8,64):(64,1) 8:1", "a lane moves 1, 2, 4, 8 or 16 bytes, not 0"),
+        ("tma --bits 4 (64,64):(65,1) (8,64):(64,1)", "strides must be multiples of 16 bytes"),
+        ("tma --bits 129 (64,64):(64,1) (8,64):(64,1)", "elements must have 1 to 128 bits, but it is 129"),
+        ("smem-atom --bits 0", "no shared-memory atom for elements of 0 bits"),
+        ("descriptor --bits 0 ((8,8),16):((64,512),1)", "no shared-memory atom for elements of 0 bits"),
+        ("descriptor --bits 48 ((8,8),16):((64,512),1)", "no shared-memory atom for elements of 48 bits"),
+        ("partition --copy DefaultCopy --bits 0 --threads (2,2) --values 1 (8,8) 0", "the copied bits cannot be 0"),
+        (
+            "partition --copy UniversalCopy<uint128_t> --bits 0 --threads 4 --values 8 8 0",
+            "the new element width in bits cannot be 0",
+        ),
+        ("recast 8 0 16", "the old element width in bits cannot be 0"),
+        ("tile-to-shape (2,2) ((-2,-4),4)", "mode 0,0 has extent _-2: extents must be at least 1"),
+        ("print --tile (2,2) (3,2):(2,0)", "the threads reach address 4, where the data has no element"),
+        (
+            "print --tile (2,2) (4294967296,2):(0,1)",
+            "values of all threads in a picture is 8589934592, beyond the limit of 67108864",
+        ),
+        ("print --tile (-2,-2) (2,2)", "extents must be at least 1"),
         ("lower --name 1x 8", "`1x` is not a C++ identifier"),
         ("lower --name for 8", "`for` is not a C++ identifier"),
         ("lower --arguments a,a (4,4)", "`a` is not a C++ identifier of its own"),
@@ -231,6 +292,36 @@ fn a_batch_answers_line_by_line() {
     // What is no request is answered too, and told by the exit code.
     let (text, code) = batch(b"{}\n");
     assert!(text.starts_with(r#"{"error":"not a JSON object"#) && code == Some(2), "{text}");
+}
+
+/// A point that is named is answered exactly or refused; those that nobody named are left out where they do not fit.
+#[test]
+fn a_batch_refuses_what_would_wrap() {
+    let layout = r#""layout":{"shape":2,"stride":1152921504606846976}"#;
+    let composed = r#""swizzle":[1,1,1],"layout":{"shape":4,"stride":1}"#;
+    for (line, words) in [
+        (format!(r#"{{"family":"cute_eval","in":{{{layout},"points":[8]}}}}"#), "is 9223372036854775808, beyond the limit"),
+        (format!(r#"{{"family":"cute_eval","in":{{{layout},"beyond":[-9]}}}}"#), "is -10376293541461622784, beyond"),
+        (format!(r#"{{"family":"cute_eval","in":{{{layout}}}}}"#), r#""beyond":[[2,2305843009213693952],[5,5764607523034234880]],"#),
+        (format!(r#"{{"family":"cute_crd2idx_mixed","in":{{{layout},"coords":[8]}}}}"#), "is 9223372036854775808, beyond"),
+        (format!(r#"{{"family":"cute_slice_and_offset","in":{{{layout},"coord":4}}}}"#), "is 4611686018427387904, beyond"),
+        (
+            format!(r#"{{"family":"cute_composed_eval","in":{{{composed},"offset":9223372036854775807}}}}"#),
+            "in front of the layout is 9223372036854775807, beyond",
+        ),
+        (
+            format!(r#"{{"family":"cute_composed_ops","in":{{{composed},"op":"slice","coord":9223372036854775807,"offset":9}}}}"#),
+            "is 9223372036854775807, beyond the limit of 4611686018427387903",
+        ),
+        (
+            r#"{"family":"cute_umma_instr_desc","in":{"m":4096,"n":8,"a":"f16","b":"f16","c":"f32","a_major":"K","b_major":"K"}}"#
+                .to_owned(),
+            "M of tcgen05.mma, a multiple of 16 up to 256, cannot be 4096",
+        ),
+    ] {
+        let (text, code) = batch(line.as_bytes());
+        assert!(text.contains(words) && code == Some(0), "{line}: {text}");
+    }
 }
 
 /// The command of a build without optimisation is already fast enough for this bound, which is a tenth of the goal's.

@@ -104,7 +104,7 @@ impl MmaAtom {
         if n < 8 || n > 256 || n % 8 != 0 {
             return Err(LayoutError::Count { what: "N of wgmma, a multiple of 8 up to 256,", value: n });
         }
-        if k * bits[1] as i64 != 256 {
+        if k < 1 || bits[1] > 32 || k.saturating_mul(bits[1] as i64) != 256 {
             return Err(LayoutError::Count { what: "K of wgmma, 256 bits of A,", value: k });
         }
         let word = (32 / bits[1]) as i64;

@@ -10,6 +10,7 @@ use core::fmt;
 
 pub use expr::{Expr, Op, Width};
 
+use crate::error::within;
 use crate::{ComposedLayout, Cursor, Int, IntTuple, Layout, LayoutError, Swizzle, tri};
 
 /// An index function: coordinates to an offset in elements.
@@ -35,8 +36,9 @@ pub struct IndexFunction {
 /// coordinate must be split by it.
 ///
 /// # Errors
-/// [`LayoutError::Rank`] when the number of arguments is none of these, [`LayoutError::Overflow`] when an offset does not
-/// fit 32 bits.
+/// [`LayoutError::Rank`] when the number of arguments is none of these, [`LayoutError::Overflow`] when an offset, or a static
+/// extent or stride, does not fit 32 bits, [`LayoutError::NegativeOffset`] when the layout reaches a negative offset. What
+/// dynamic integers add is the caller's to know.
 pub fn index_function(name: &str, layout: &ComposedLayout, arguments: &[&str]) -> Result<IndexFunction, LayoutError> {
     index_function_of(name, layout, arguments, Width::U32)
 }
@@ -51,9 +53,9 @@ pub fn index_function_of(
     arguments: &[&str],
     width: Width,
 ) -> Result<IndexFunction, LayoutError> {
-    let reach = layout.cosize().value().saturating_add(layout.offset.value().saturating_abs());
-    if width == Width::U32 && reach > i64::from(u32::MAX) && layout.layout.is_static() {
-        return Err(LayoutError::Overflow);
+    layout.check()?;
+    if width == Width::U32 {
+        fits_32_bits(layout)?;
     }
     let mut f = IndexFunction {
         name: name.into(),
@@ -82,6 +84,24 @@ pub fn index_function_of(
     f.offset = sum;
     f.swizzled = swizzled(&layout.swizzle, Expr::Var(f.variables.len()));
     Ok(f)
+}
+
+/// Whether what is known of the layout is right in unsigned arithmetic of 32 bits.
+fn fits_32_bits(layout: &ComposedLayout) -> Result<(), LayoutError> {
+    const MOST: i64 = u32::MAX as i64;
+    let l = &layout.layout;
+    let known = |v: Int| if v.is_static() { v.value() } else { 0 };
+    let (mut least, mut most) = (known(layout.offset), known(layout.offset));
+    for (s, d) in l.shape.iter().zip(l.stride.iter()) {
+        within("a static extent of a 32-bit index function", known(s).into(), MOST)?;
+        // An extent that is not known is at least 2 where it matters.
+        let step = known(d) * if s.is_static() { s.value() - 1 } else { 1 };
+        (least, most) = (least + step.min(0), most + step.max(0));
+    }
+    within("the largest offset of a 32-bit index function", most.into(), MOST)?;
+    within("the least offset of a 32-bit index function", least.into(), MOST)?;
+    let whole = l.is_static() && layout.offset.is_static();
+    if whole && least < 0 { Err(LayoutError::NegativeOffset { offset: least }) } else { Ok(()) }
 }
 
 impl IndexFunction {

@@ -16,10 +16,14 @@ mod ascii;
 mod latex;
 mod svg;
 
-use crate::{ComposedLayout, IntTuple, Layout, LayoutError, Operand, Side, Swizzle, TiledCopy, TiledMma};
+use crate::{ComposedLayout, IntTuple, Layout, LayoutError, Operand, Side, Swizzle, TiledCopy, TiledMma, Wide};
 
 /// Most cells that a picture has.
 pub const MAX_CELLS: i64 = 1 << 14;
+
+/// Most values that all threads of a thread-value picture hold together: a block's threads, each with all elements of the
+/// largest tile that an instruction reads from shared memory.
+const MAX_HELD: i64 = 1 << 26;
 
 /// One or more matrices of labelled cells.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,16 +97,25 @@ impl Grid {
         let shown = if transposed { (columns, rows) } else { (rows, columns) };
         let mut grid = Self::new(title, shown, |_, _| Cell::Empty)?;
         let (threads, values) = (tv.mode(0).size().value(), tv.mode(1).size().value());
+        if threads.saturating_mul(values) > MAX_HELD {
+            return Err(LayoutError::Overflow {
+                what: "the number of values of all threads in a picture",
+                value: Wide::of(threads as i128 * values as i128),
+                limit: MAX_HELD,
+            });
+        }
         // An operand in shared memory is seen by all threads: the first one fills the picture.
         for thread in 0..threads {
             let mut news = false;
             for value in 0..values {
                 let index = tv.eval_at(&[thread, value]);
+                if !(0..rows * columns).contains(&index) {
+                    return Err(LayoutError::Outside { offset: index });
+                }
                 let (i, j) = (index % rows, index / rows);
                 let (i, j) = if transposed { (j, i) } else { (i, j) };
-                if let Some(cell) = grid.cells.get_mut((i * shown.1 + j) as usize)
-                    && *cell == Cell::Empty
-                {
+                let cell = &mut grid.cells[(i * shown.1 + j) as usize];
+                if *cell == Cell::Empty {
                     *cell = Cell::Held { thread, value };
                     news = true;
                 }
@@ -160,8 +173,12 @@ impl Picture {
     /// to a column-major index in the tile.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] when `tv` is not of rank 2, [`LayoutError::TooManyCells`] above [`MAX_CELLS`].
+    /// [`LayoutError::Rank`] when `tv` is not of rank 2, [`LayoutError::TooManyCells`] above [`MAX_CELLS`],
+    /// [`LayoutError::Outside`] when it reaches beyond the tile, [`LayoutError::Overflow`] above 2^26 values,
+    /// [`LayoutError::Extent`] for a tile that is none.
     pub fn of_tv(tv: &Layout, tile: &IntTuple) -> Result<Self, LayoutError> {
+        // A tile that is too large or has no elements is no layout.
+        Layout::column_major(*tile)?;
         let grid = Grid::held(String::new(), tv, matrix(tile), false)?;
         Ok(Self { title: format!("{tv} in {tile}"), grids: vec![grid] })
     }

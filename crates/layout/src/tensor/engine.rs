@@ -233,9 +233,15 @@ impl<T> Pointer<T> {
         self.address
     }
 
-    /// The address of the element at `at`, of bytes or more.
-    pub const fn address_of(&self, at: usize) -> u64 {
-        self.address + (at * size_of::<T>()) as u64
+    /// The address of the element at `at`, of bytes or more; `None` where there is no such element.
+    pub const fn address_of(&self, at: usize) -> Option<u64> {
+        if at >= self.len {
+            return None;
+        }
+        match (at as u64).checked_mul(size_of::<T>() as u64) {
+            Some(bytes) => self.address.checked_add(bytes),
+            None => None,
+        }
     }
 
     /// The elements as a slice.

@@ -135,9 +135,11 @@ impl<E: Engine> Tensor<E> {
     /// The tensor of `engine`'s elements as `layout` addresses them.
     ///
     /// # Errors
-    /// [`TensorError::Bounds`] when the layout reaches beyond the elements.
+    /// [`TensorError::Bounds`] when the layout reaches beyond the elements; [`LayoutError::Overflow`] for an offset in front of
+    /// it beyond [`Layout::LIMIT`].
     pub fn new(engine: E, layout: impl Into<ComposedLayout>) -> Result<Self, TensorError> {
         let layout = layout.into();
+        layout.check()?;
         let (least, most) = reach(&layout);
         let len = engine.len();
         for offset in [least, most] {
@@ -207,7 +209,7 @@ impl<E: Engine> Tensor<E> {
     /// Those of the operation.
     pub fn part(self, f: impl FnOnce(&Layout) -> Result<(Layout, i64), LayoutError>) -> Result<Self, TensorError> {
         let (layout, offset) = f(&self.layout.layout)?;
-        let offset = self.layout.offset.add(Int::Static(offset));
+        let offset = self.layout.offset_moved(Int::Static(offset))?;
         Ok(Self { layout: ComposedLayout { swizzle: self.layout.swizzle, offset, layout }, engine: self.engine })
     }
 
@@ -275,15 +277,15 @@ impl<T: Copy + Default, N: ArrayLength> Tensor<Fragment<T, N>> {
 impl<E: Read> Tensor<E> {
     /// The element at a coordinate, one integer a mode; `None` where there is none.
     pub fn get(&self, coord: &[i64]) -> Option<E::Element> {
-        self.engine.read(usize::try_from(self.layout.eval_at(coord)).ok()?)
+        self.engine.read(usize::try_from(self.layout.try_eval_at(coord).ok()?).ok()?)
     }
 
     /// The element at a linear coordinate.
     ///
     /// # Errors
-    /// [`TensorError::Bounds`] where there is none.
+    /// [`TensorError::Bounds`] where there is none, [`LayoutError::Overflow`] far beyond the layout.
     pub fn read(&self, index: i64) -> Result<E::Element, TensorError> {
-        let (offset, len) = (self.layout.eval(index), self.engine.len());
+        let (offset, len) = (self.layout.try_eval(index)?, self.engine.len());
         self.engine.read(self.at(offset)?).ok_or(TensorError::Bounds { offset, len })
     }
 
@@ -297,15 +299,15 @@ impl<E: Write> Tensor<E> {
     /// Writes the element at a coordinate, one integer a mode; `None` where there is none.
     #[must_use]
     pub fn set(&mut self, coord: &[i64], value: E::Element) -> Option<()> {
-        self.engine.write(usize::try_from(self.layout.eval_at(coord)).ok()?, value)
+        self.engine.write(usize::try_from(self.layout.try_eval_at(coord).ok()?).ok()?, value)
     }
 
     /// Writes the element at a linear coordinate.
     ///
     /// # Errors
-    /// [`TensorError::Bounds`] where there is none.
+    /// [`TensorError::Bounds`] where there is none, [`LayoutError::Overflow`] far beyond the layout.
     pub fn write(&mut self, index: i64, value: E::Element) -> Result<(), TensorError> {
-        let (offset, len) = (self.layout.eval(index), self.engine.len());
+        let (offset, len) = (self.layout.try_eval(index)?, self.engine.len());
         let at = self.at(offset)?;
         self.engine.write(at, value).ok_or(TensorError::Bounds { offset, len })
     }

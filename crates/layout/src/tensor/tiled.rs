@@ -107,7 +107,8 @@ impl TiledMma {
             let (am, an, ak) = (index % atoms[0], index / atoms[0] % atoms[1], index / (atoms[0] * atoms[1]));
             let threads: Vec<i64> = (0..vmnk.mode(0).size().value()).map(|v| vmnk.eval_at(&[v, am, an, ak])).collect();
             let given = a.len().min(b.len()).min(c.len());
-            if let Some(&thread) = threads.iter().find(|&&thread| thread >= given as i64) {
+            if let Some(&thread) = threads.iter().find(|&&thread| usize::try_from(thread).map_or(true, |t| t >= given))
+            {
                 return Err(TensorError::Threads { thread, given });
             }
             self.atom_gemm(&threads, a, b, c)?;

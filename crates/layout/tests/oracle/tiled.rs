@@ -112,7 +112,7 @@ pub fn umma_instr_desc(v: &Value, out: &Value) -> Outcome {
     };
     let formats = [format(&v["a"], false)?, format(&v["b"], false)?];
     let majors = [major(&v["a_major"]), major(&v["b_major"])];
-    let desc = umma_instruction(int(&v["m"]) as u32, int(&v["n"]) as u32, formats, accumulator, majors);
+    let desc = umma_instruction(int(&v["m"]) as u32, int(&v["n"]) as u32, formats, accumulator, majors)?;
     equal("descriptor", i64::from(desc), int(&out["desc"]))
 }
 
@@ -121,7 +121,7 @@ pub fn umma_instr_desc_block_scaled(v: &Value, out: &Value) -> Outcome {
     let formats = [format(&v["a"], packed)?, format(&v["b"], packed)?];
     let scale = if v["sf"] == "ue8m0" { UmmaScale::Ue8m0 } else { UmmaScale::Ue4m3 };
     let (m, n) = (int(&v["m"]) as u32, int(&v["n"]) as u32);
-    let desc = umma_instruction_block_scaled(m, n, formats, scale, [Major::K, Major::K]);
+    let desc = umma_instruction_block_scaled(m, n, formats, scale, [Major::K, Major::K])?;
     equal("descriptor", i64::from(desc), int(&out["desc"]))
 }
 

@@ -207,9 +207,14 @@ pub enum Operation {
         #[command(flatten)]
         common: Common,
     },
-    /// The layout R with A(R(i)) = i
+    /// The layout R with A(R(x)) = x for the offsets that A reaches from 0 on without gaps
+    ///
+    /// That is each x below the size of R. Behind an offset (R o -N o Sw) it is each x that A reaches from those. A swizzle that
+    /// takes such offsets out of their range is refused: it leaves no such R.
     RightInverse(One),
     /// The layout L with L(A(i)) = i, for a layout that reaches no offset twice
+    ///
+    /// Otherwise A(L(A(i))) = A(i), or a refusal. Beyond the size of L its last mode goes on.
     LeftInverse(One),
     /// Split into tiles and the rest
     Divide {

@@ -266,8 +266,7 @@ fn eval(layout: &String, coordinates: &[String], common: &Common) -> anyhow::Res
     let l = composed(layout, common)?.1;
     let offsets = coordinates.iter().map(|text| {
         let coordinate: IntTuple = Notation::of([], true).tuple(text)?;
-        let inner = l.layout.crd2idx(&coordinate)?;
-        Ok::<_, anyhow::Error>(l.swizzle.apply(l.offset.value().wrapping_add(inner)))
+        Ok::<_, anyhow::Error>(l.crd2idx(&coordinate)?)
     });
     let offsets = offsets.collect::<Result<Vec<_>, _>>()?;
     Ok(if let [offset] = offsets[..] { Answer::Int(offset) } else { Answer::Ints(offsets) })
@@ -284,6 +283,7 @@ fn part((part, offset): (ComposedLayout, i64)) -> Answer {
     if part.is_plain() {
         return Answer::Part((part.layout, offset));
     }
+    // The sum is an offset into the layout that the part is of, which has been checked.
     Answer::Layout(ComposedLayout { offset: part.offset.add(Int::Static(offset)), ..part })
 }
 

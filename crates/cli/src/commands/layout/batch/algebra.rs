@@ -101,14 +101,21 @@ fn some_of(size: i64) -> Vec<i64> {
 fn eval(v: Input<'_>, json: &mut Json) -> Done {
     let l = v.layout("layout")?;
     let size = l.size().value();
-    let beyond = v.ints("beyond")?.unwrap_or_else(|| (0..8).map(|n| size.saturating_add(3 * n)).collect());
-    let points = v.ints("points")?.unwrap_or_else(|| some_of(size));
+    let beyond: Vec<[i64; 2]> = match v.ints("beyond")? {
+        Some(named) => named.into_iter().map(|i| Ok([i, l.try_eval(i)?])).collect::<Result<_, LayoutError>>()?,
+        None => (0..8).map(|n| size + 3 * n).filter_map(|i| Some([i, l.try_eval(i).ok()?])).collect(),
+    };
+    let points = match v.ints("points")? {
+        // Where the whole offset fits, its parts do, however the coordinate is written.
+        Some(named) => named.into_iter().map(|i| l.try_eval(i).map(|_| i)).collect::<Result<_, _>>()?,
+        None => some_of(size),
+    };
     json.raw("{\"size\":").int(size).raw(",\"cosize\":").int(l.cosize().value());
     json.raw(",\"rank\":").int(l.rank() as i64).raw(",\"depth\":").int(l.depth() as i64);
     json.raw(",\"mode_sizes\":").ints((0..l.rank()).map(|i| l.mode(i).size().value()));
     json.raw(",\"table\":").table(size, |i| l.eval(i));
-    json.raw(",\"beyond\":").each(beyond, |json, i| {
-        json.ints([i, l.eval(i)]);
+    json.raw(",\"beyond\":").each(beyond, |json, point| {
+        json.ints(point);
     });
     let shape = l.shape();
     let (leaves, rank) = (shape.leaves(), l.rank());

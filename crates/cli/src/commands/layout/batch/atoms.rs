@@ -142,7 +142,7 @@ fn umma_instr_desc(v: Input<'_>, json: &mut Json) -> Done {
     let accumulators = [("f16", UmmaAccumulator::F16), ("f32", UmmaAccumulator::F32), ("s32", UmmaAccumulator::S32)];
     let accumulator = v.choice("c", &accumulators, "f16, f32 or s32")?;
     let majors = [v.choice("a_major", MAJORS, "K or MN")?, v.choice("b_major", MAJORS, "K or MN")?];
-    let desc = umma_instruction(v.count("m")?, v.count("n")?, formats(v, false)?, accumulator, majors);
+    let desc = umma_instruction(v.count("m")?, v.count("n")?, formats(v, false)?, accumulator, majors)?;
     json.raw("{\"desc\":").int(desc.into()).raw("}");
     Ok(())
 }
@@ -150,7 +150,7 @@ fn umma_instr_desc(v: Input<'_>, json: &mut Json) -> Done {
 fn umma_instr_desc_block_scaled(v: Input<'_>, json: &mut Json) -> Done {
     let scale = v.choice("sf", &[("ue8m0", UmmaScale::Ue8m0), ("ue4m3", UmmaScale::Ue4m3)], "ue8m0 or ue4m3")?;
     let formats = formats(v, v.word("kind")? != "mxf8f6f4")?;
-    let desc = umma_instruction_block_scaled(v.count("m")?, v.count("n")?, formats, scale, [Major::K; 2]);
+    let desc = umma_instruction_block_scaled(v.count("m")?, v.count("n")?, formats, scale, [Major::K; 2])?;
     json.raw("{\"desc\":").int(desc.into()).raw("}");
     Ok(())
 }
@@ -160,7 +160,7 @@ fn umma_smem_desc(v: Input<'_>, json: &mut Json) -> Done {
     let tile = atom.tile_to_shape(&v.tuple("smem_tile")?, None)?;
     let first = v.tree("mma_tile")?.tiler(|tiler| tile.layout.zipped_divide(tiler))?.mode(0);
     let major = v.choice("major", MAJORS, "K or MN")?;
-    let bits = SmemDescriptor::of(&first, major, swizzle, v.count("bits")?)?.sm100(v.count("start_address")?);
+    let bits = SmemDescriptor::of(&first, major, swizzle, v.count("bits")?)?.sm100(v.shared_address("start_address")?);
     for (name, from, width) in [
         ("{\"start\":", 0, 14),
         (",\"lbo\":", 16, 14),

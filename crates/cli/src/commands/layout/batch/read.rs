@@ -121,6 +121,14 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// An address that a matrix descriptor holds.
+    pub fn shared_address(self, field: &str) -> Result<u32, BatchError> {
+        match self.count(field)? {
+            address if address % 16 == 0 && address < 1 << 18 => Ok(address),
+            _ => wrong(field, self.get(field), "a shared-memory address, a multiple of 16 below 262144"),
+        }
+    }
+
     /// Integers, if the field is there.
     pub fn ints(self, field: &str) -> Result<Option<Vec<i64>>, BatchError> {
         let Value::Array(items) = self.get(field) else {
@@ -189,10 +197,7 @@ impl<'a> Input<'a> {
     /// `swizzle ∘ offset ∘ layout`.
     pub fn composed(self) -> Result<ComposedLayout, BatchError> {
         let offset = if self.has("offset") { self.int("offset")? } else { 0 };
-        Ok(ComposedLayout {
-            swizzle: self.swizzle("swizzle")?,
-            offset: Int::Static(offset),
-            layout: self.layout("layout")?,
-        })
+        let layout = ComposedLayout::new(self.swizzle("swizzle")?, self.layout("layout")?);
+        Ok(layout.with_offset(Int::Static(offset))?)
     }
 }
