@@ -56,9 +56,9 @@ impl<Ar, A, Acc, Io, P, N> GemmBuilder<Ar, A, Acc, Io, P, N> {
     }
 }
 
-impl<Ar, A, Acc, Io, T, C, S, G, W, Q, F, N> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, Q, F>, N> {
+impl<Ar, A, Acc, Io, T, C, S, G, W, Q, F, E, N> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, Q, F, E>, N> {
     /// What one block (under `TwoSm` one pair of blocks) computes at a time: M, N and K in elements.
-    pub fn tile<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<X, C, S, G, W, Q, F>, N>
+    pub fn tile<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<X, C, S, G, W, Q, F, E>, N>
     where
         X: ShapeChoice,
     {
@@ -66,7 +66,7 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, Q, F, N> GemmBuilder<Ar, A, Acc, Io, Plan<T,
     }
 
     /// Blocks that share loads: extents along M and N; K is 1.
-    pub fn cluster<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, X, S, G, W, Q, F>, N>
+    pub fn cluster<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, X, S, G, W, Q, F, E>, N>
     where
         X: ShapeChoice,
     {
@@ -74,7 +74,7 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, Q, F, N> GemmBuilder<Ar, A, Acc, Io, Plan<T,
     }
 
     /// How loading, multiplying and storing overlap.
-    pub fn schedule<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, X, G, W, Q, F>, N>
+    pub fn schedule<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, X, G, W, Q, F, E>, N>
     where
         X: Schedule,
     {
@@ -82,7 +82,7 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, Q, F, N> GemmBuilder<Ar, A, Acc, Io, Plan<T,
     }
 
     /// Depth of the pipeline through shared memory.
-    pub fn stages<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, X, W, Q, F>, N>
+    pub fn stages<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, X, W, Q, F, E>, N>
     where
         X: StagesChoice,
     {
@@ -90,7 +90,7 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, Q, F, N> GemmBuilder<Ar, A, Acc, Io, Plan<T,
     }
 
     /// How tiles are handed to blocks.
-    pub fn scheduler<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, X, Q, F>, N>
+    pub fn scheduler<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, X, Q, F, E>, N>
     where
         X: TileScheduler,
     {
@@ -98,7 +98,7 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, Q, F, N> GemmBuilder<Ar, A, Acc, Io, Plan<T,
     }
 
     /// How sums are kept where the instruction keeps fewer bits of them than the accumulator: fp8 by wgmma.
-    pub fn accumulation<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, X, F>, N>
+    pub fn accumulation<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, X, F, E>, N>
     where
         X: Accumulation,
     {
@@ -106,9 +106,18 @@ impl<Ar, A, Acc, Io, T, C, S, G, W, Q, F, N> GemmBuilder<Ar, A, Acc, Io, Plan<T,
     }
 
     /// Where the instruction reads its first operand, that of the tile's rows: A, or B in a transposed plan.
-    pub fn first_operand<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, Q, X>, N>
+    pub fn first_operand<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, Q, X, E>, N>
     where
         X: OperandSource,
+    {
+        self.with()
+    }
+
+    /// Where the epilogue is staged: beside the mainloop's stages, or in their bytes, which leaves room for more of them but
+    /// holds the next tile's loads back.
+    pub fn staging<X>(self) -> GemmBuilder<Ar, A, Acc, Io, Plan<T, C, S, G, W, Q, F, X>, N>
+    where
+        X: EpilogueStaging,
     {
         self.with()
     }

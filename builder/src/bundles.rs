@@ -9,9 +9,9 @@ pub struct Operands<B = Auto, D = Auto, LA = Auto, LB = Auto, LD = Auto, S = NoS
     PhantomData<(B, D, LA, LB, LD, S)>,
 );
 
-/// How it is multiplied: tile, cluster, schedule, stages, scheduler, accumulation, where A is read.
-pub struct Plan<T = Auto, C = Auto, S = Auto, N = Auto, W = Auto, Q = Auto, F = Auto>(
-    PhantomData<(T, C, S, N, W, Q, F)>,
+/// How it is multiplied: tile, cluster, schedule, stages, scheduler, accumulation, where A is read, where the epilogue is staged.
+pub struct Plan<T = Auto, C = Auto, S = Auto, N = Auto, W = Auto, Q = Auto, F = Auto, E = Auto>(
+    PhantomData<(T, C, S, N, W, Q, F, E)>,
 );
 
 /// What an [`Operands`] bundle stands for beside an A of this element.
@@ -63,8 +63,10 @@ pub trait PlanOf: 'static {
     type Accumulation: Accumulation;
     /// Where the instruction reads its first operand.
     type FirstFrom: OperandSource;
+    /// Where the epilogue is staged.
+    type Staging: EpilogueStaging;
 }
-impl<T, C, S, N, W, Q, F> PlanOf for Plan<T, C, S, N, W, Q, F>
+impl<T, C, S, N, W, Q, F, E> PlanOf for Plan<T, C, S, N, W, Q, F, E>
 where
     T: ShapeChoice,
     C: ShapeChoice,
@@ -73,6 +75,7 @@ where
     W: TileScheduler,
     Q: Accumulation,
     F: OperandSource,
+    E: EpilogueStaging,
 {
     type Tile = T;
     type Cluster = C;
@@ -81,4 +84,5 @@ where
     type Scheduler = W;
     type Accumulation = Q;
     type FirstFrom = F;
+    type Staging = E;
 }

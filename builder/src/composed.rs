@@ -35,7 +35,7 @@ pub type Universal<Ar, A, Acc, Io, P, N> = GemmUniversal<
         ),
         (<P as PlanOf>::Tile, <P as PlanOf>::Cluster, <P as PlanOf>::Stages, <P as PlanOf>::Schedule),
     >,
-    Epilogue<N, <Io as OperandsOf<A>>::D, <Io as OperandsOf<A>>::LayoutD>,
+    Epilogue<N, <Io as OperandsOf<A>>::D, <Io as OperandsOf<A>>::LayoutD, <P as PlanOf>::Staging>,
     <P as PlanOf>::Scheduler,
 >;
 

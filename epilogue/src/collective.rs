@@ -3,7 +3,7 @@
 use crate::Fusion;
 use core::marker::PhantomData;
 use warpwright_numeric::{Dtype, Element};
-use warpwright_spec::{AccumulatorSource, LayoutChoice, Node};
+use warpwright_spec::{AccumulatorSource, Auto, EpilogueStaging, LayoutChoice, Node, StagingId};
 
 /// Turns accumulators into D.
 ///
@@ -22,14 +22,17 @@ pub trait CollectiveEpilogue: 'static {
     type Fusion: Fusion + 'static;
     /// [`Fusion`](Self::Fusion) as a value.
     const NODE: &'static Node = <Self::Fusion as Fusion>::NODE;
+    /// Where it is staged.
+    const STAGING: StagingId = StagingId::AUTO;
 }
 
-/// The epilogue of a visitor tree: a fusion, the element that it stores and the layout that it stores in.
-pub struct Epilogue<N, D, L>(PhantomData<(N, D, L)>);
-impl<N: Fusion + 'static, D: Element, L: LayoutChoice> CollectiveEpilogue for Epilogue<N, D, L> {
+/// The epilogue of a visitor tree: a fusion, the element that it stores, the layout that it stores in, and where it is staged.
+pub struct Epilogue<N, D, L, S = Auto>(PhantomData<(N, D, L, S)>);
+impl<N: Fusion + 'static, D: Element, L: LayoutChoice, S: EpilogueStaging> CollectiveEpilogue for Epilogue<N, D, L, S> {
     type D = D;
     type Layout = L;
     type Fusion = N;
+    const STAGING: StagingId = S::ID;
 }
 
 /// What a tree asks of the kernel that runs it.

@@ -45,10 +45,10 @@ struct BulkVisitor {
         }
     }
 
-    // Before a tile's products: what its first subtile reads can arrive under them.
+    // Before a tile's products: what its first subtile reads can arrive under them, where no operands are.
     template <class Accumulators>
     __device__ __forceinline__ void begin(const Work& w) {
-        if constexpr (cfg::has_source) {
+        if constexpr (cfg::has_source && cfg::lent_stages == 0) {
             if (!Epilogue(params.epilogue, w.group).reads_staged()) return;
             fetch<Accumulators>(w, 0);
             ahead = true;

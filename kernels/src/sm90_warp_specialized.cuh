@@ -3,6 +3,12 @@
 //
 //   full[s]    completes when stage s has arrived; consumers wait for it
 //   empty[s]   completes when every consumer warp that reads what this block loads has read stage s; the producer waits for it
+//   returned   the epilogue's slabs may lie over the first `cfg::lent_stages` stages: completes when every consumer warp that reads
+//              what this block loads has stored a tile; the producer waits for it before it fills one of them for the next
+//
+// Nothing races for those bytes: a tile's loads have landed and its products are done in all warps of the block before one of them
+// writes a slab, behind a barrier of the consumers, and no block loads the next tile's into them before all warps there have
+// passed `returned`, whose copies to D have read their slabs by then.
 //
 // Everything about an operand's layout comes from its generated description (`OperandA`, `OperandB`):
 //   stage_bytes, shared         bytes of a stage, and where stage 0 is in shared memory
@@ -126,6 +132,7 @@ struct Sm90WarpSpecialized {
     static constexpr unsigned consumer_warps = consumer_threads / 32;
     // With ping-pong one warp group alone reads a stage.
     static constexpr unsigned reading_warps = cfg::pingpong ? 4 : consumer_warps;
+    static constexpr bool lends = cfg::lent_stages > 0;
     // A stage is read by as many blocks as load for this one.
     static constexpr unsigned readers = Sm90Cluster::producers<Loader>;
 
@@ -150,6 +157,7 @@ struct Sm90WarpSpecialized {
                 ptx::mbarrier_init(full(i), Loader::arrivals);
                 ptx::mbarrier_init(empty(i), reading_warps * readers);
             }
+            if constexpr (lends) ptx::mbarrier_init(returned(), reading_warps * readers);
             ptx::fence_mbarrier_init();
         }
         if constexpr (cfg::cluster_size > 1) {
@@ -174,18 +182,27 @@ struct Sm90WarpSpecialized {
         ptx::setmaxnreg_dec<cfg::producer_registers>();
         if (!Loader::takes_part()) return;
         Loader loader(params, shared, place);
+        unsigned before = 1;  // the parity of the phase in which the tile before is stored: that of none is over
 #pragma unroll 1
         for (Work given = scheduler.first(); given.valid; given = scheduler.next()) {
             const Work work = share(given);
             // Beyond the end of K everything reads as zero.
             const unsigned beyond = cfg::tile_k + params.depth / cfg::tile_k * cfg::tile_k;
             loader.begin(work, work.k_count == 0 ? beyond : work.k_begin * cfg::tile_k);
+            const unsigned count = k_tiles(work);
+            bool lent = lends;
 #pragma unroll 1
-            for (unsigned tile = 0; tile < k_tiles(work); ++tile) {
+            for (unsigned tile = 0; tile < count; ++tile) {
                 ptx::mbarrier_wait(empty(stage.index), stage.parity ^ 1);
+                // A parity tells phases apart while this tile cannot be stored: at the latest before it is whole.
+                if (lent && (stage.index < cfg::lent_stages || tile + 1 == count)) {
+                    ptx::mbarrier_wait(returned(), before);
+                    lent = false;
+                }
                 loader.fill(stage.index, full(stage.index));
                 stage.advance();
             }
+            before ^= 1;
         }
         // Nobody may still be about to arrive here, or to be written to, when the block ends.
 #pragma unroll 1
@@ -193,6 +210,7 @@ struct Sm90WarpSpecialized {
             ptx::mbarrier_wait(empty(stage.index), stage.parity ^ 1);
             stage.advance();
         }
+        if constexpr (lends) ptx::mbarrier_wait(returned(), before);
     }
 
     // A consumer, before its first tile.
@@ -214,10 +232,18 @@ struct Sm90WarpSpecialized {
         } else {
             in_place(work, accumulators);
         }
+        if constexpr (lends) ptx::barrier_sync(1, consumer_threads);
     }
 
-    // Warps stage in slabs of their own, and TMA fills what was released.
-    __device__ __forceinline__ void end_of_tile() const {}
+    // Warps stage in slabs of their own, which the producer may want back.
+    __device__ __forceinline__ void end_of_tile() const {
+        if constexpr (lends) {
+            ptx::bulk_wait_read<0>();
+            ptx::fence_proxy_async();
+            __syncwarp();
+            arrive(returned());
+        }
+    }
 
     // Ping-pong: warp groups take tiles in turn, and multiply one after the other, so that one stores while the other
     // multiplies and the ring is read in order.
@@ -243,6 +269,7 @@ struct Sm90WarpSpecialized {
 
     __device__ __forceinline__ unsigned full(unsigned i) const { return shared + cfg::barriers_offset + i * 8; }
     __device__ __forceinline__ unsigned empty(unsigned i) const { return full(cfg::stages + i); }
+    __device__ __forceinline__ unsigned returned() const { return full(2 * cfg::stages); }
 
     // Work without products is a tile of zeros: a branch to clear the accumulators instead would end before the instructions
     // that write them, and the assembler then runs those one by one.
@@ -391,13 +418,16 @@ struct Sm90WarpSpecialized {
     }
 
     // Tells the producers of everything in the stage that this warp has read it.
-    __device__ __forceinline__ void release(const Sm90Stage& s) const {
+    __device__ __forceinline__ void release(const Sm90Stage& s) const { arrive(empty(s.index)); }
+
+    // At a barrier of every block that loads for this one.
+    __device__ __forceinline__ void arrive(unsigned barrier) const {
         const unsigned lane = threadIdx.x % 32;
         if constexpr (readers == 1) {
-            if (lane == 0) ptx::mbarrier_arrive(empty(s.index));
+            if (lane == 0) ptx::mbarrier_arrive(barrier);
         } else {
             // No branch: it would part the instructions around it, and the assembler then runs them one by one.
-            ptx::mbarrier_arrive_remote(empty(s.index), place.producer<Loader>(lane), lane < readers);
+            ptx::mbarrier_arrive_remote(barrier, place.producer<Loader>(lane), lane < readers);
         }
     }
 };

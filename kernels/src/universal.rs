@@ -73,6 +73,7 @@ where
         accumulation: M::ACCUMULATION,
         first_from: M::FIRST_FROM,
         swap_ab: M::SWAP_AB,
+        staging: E::STAGING,
         tile: <M::Tile as ShapeChoice>::VALUE,
         cluster: <M::Cluster as ShapeChoice>::VALUE,
         stages: <M::Stages as StagesChoice>::VALUE,

@@ -23,6 +23,7 @@ struct Case {
     width: usize,
     accumulation: AccumulationId,
     first_from: ReadFrom,
+    staging: StagingId,
 }
 
 const COOPERATIVE: Case = Case {
@@ -34,6 +35,7 @@ const COOPERATIVE: Case = Case {
     width: 16,
     accumulation: AccumulationId::PROMOTED,
     first_from: ReadFrom::Shared,
+    staging: StagingId::AUTO,
 };
 
 fn cases() -> Vec<Case> {
@@ -57,6 +59,7 @@ fn cases() -> Vec<Case> {
         Case { tile: (256, 128, 64), major_a: MajorId::MN, cluster: (2, 1), ..held },
         Case { tile: (128, 128, 64), schedule: ScheduleId::PINGPONG, ..held },
         Case { first_from: ReadFrom::Registers, ..fast },
+        Case { staging: StagingId::REUSED, cluster: (2, 1), ..COOPERATIVE },
     ]
 }
 
@@ -70,6 +73,7 @@ fn plan(case: &Case) -> KernelPlan {
         scheduler: SchedulerId::PERSISTENT,
         accumulation: case.accumulation,
         first_from: case.first_from,
+        staging: case.staging,
         ..GemmDesc::new(ArchId::SM90, case.a, Dtype::F32)
     };
     let mut spec = desc.spec().expect("a legal composition");

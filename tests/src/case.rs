@@ -147,6 +147,8 @@ pub struct Plan {
     /// Whether sums of fp8 may be kept in the instruction's own precision.
     #[serde(default)]
     pub fast_accumulation: bool,
+    /// Where the epilogue is staged, `separate` or `reused`.
+    pub staging: Option<String>,
     /// Parts that K is cut into.
     pub splits: Option<usize>,
     /// Whether A and B change places. Tile and cluster are D's all the same.

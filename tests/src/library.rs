@@ -221,6 +221,9 @@ fn describe(case: &Case, epilogue: &'static Node) -> Result<GemmDesc, Refusal> {
     if let Some(name) = &plan.schedule {
         desc.schedule = warpwright::ScheduleId::from_name(name).ok_or_else(|| unknown("schedule", name))?;
     }
+    if let Some(name) = &plan.staging {
+        desc.staging = warpwright::StagingId::from_name(name).ok_or_else(|| unknown("staging", name))?;
+    }
     if plan.fast_accumulation {
         desc.accumulation = AccumulationId::FAST_ACCUM;
     }

@@ -2,7 +2,7 @@
 
 use warpwright::prelude::*;
 use warpwright::spec::ReadFrom;
-use warpwright::{AccumulationId, CallArgs, ScheduleId, SchedulerId};
+use warpwright::{AccumulationId, CallArgs, ScheduleId, SchedulerId, StagingId};
 
 use crate::random::{draw, normal};
 
@@ -23,39 +23,48 @@ pub struct RolesCase {
     pub orders: (Order, Order, Order),
     /// M, N and K.
     pub extents: (usize, usize, usize),
+    /// Where the epilogue is staged.
+    pub staging: StagingId,
 }
 
 use Order::{ColumnMajor as C, RowMajor as R};
 const COOPERATIVE: ScheduleId = ScheduleId::COOPERATIVE;
 const PINGPONG: ScheduleId = ScheduleId::PINGPONG;
 const ONE: ScheduleId = ScheduleId::WARP_SPECIALIZED;
+const AUTO: StagingId = StagingId::AUTO;
+const REUSED: StagingId = StagingId::REUSED;
 
 /// Every schedule with clusters, all majors, depths of 2 to what fits, and extents around tiles, clusters and stages.
 #[rustfmt::skip]
 pub const CASES: &[RolesCase] = &[
-    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (1, 1), stages: None, orders: (R, C, R), extents: (200, 136, 200) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (1, 1), stages: Some(2), orders: (C, R, R), extents: (136, 264, 72) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 128), cluster: (1, 1), stages: Some(3), orders: (R, R, R), extents: (130, 72, 456) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 256, 32), cluster: (1, 1), stages: Some(4), orders: (C, C, C), extents: (72, 304, 40) },
-    RolesCase { schedule: COOPERATIVE, tile: (192, 96, 64), cluster: (1, 1), stages: Some(2), orders: (R, C, R), extents: (200, 100, 64) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (300, 200, 264) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 64), cluster: (1, 2), stages: Some(3), orders: (C, R, R), extents: (136, 200, 264) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (2, 2), stages: Some(2), orders: (C, C, R), extents: (264, 260, 136) },
-    RolesCase { schedule: PINGPONG, tile: (64, 128, 64), cluster: (1, 1), stages: None, orders: (R, C, R), extents: (400, 264, 200) },
-    RolesCase { schedule: PINGPONG, tile: (128, 64, 64), cluster: (1, 1), stages: Some(2), orders: (C, R, R), extents: (520, 72, 136) },
-    RolesCase { schedule: PINGPONG, tile: (64, 64, 64), cluster: (2, 1), stages: Some(3), orders: (R, R, R), extents: (600, 72, 200) },
-    RolesCase { schedule: ONE, tile: (64, 24, 64), cluster: (1, 1), stages: Some(5), orders: (R, C, R), extents: (70, 50, 200) },
-    RolesCase { schedule: ONE, tile: (64, 8, 64), cluster: (1, 1), stages: Some(2), orders: (R, R, R), extents: (64, 16, 128) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 256, 64), cluster: (1, 1), stages: Some(3), orders: (R, C, R), extents: (130, 264, 200) },
-    RolesCase { schedule: COOPERATIVE, tile: (256, 128, 64), cluster: (1, 2), stages: Some(2), orders: (R, C, R), extents: (264, 136, 264) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 160, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (264, 176, 136) },
-    RolesCase { schedule: PINGPONG, tile: (128, 128, 64), cluster: (1, 1), stages: Some(3), orders: (R, C, R), extents: (264, 136, 200) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 112, 64), cluster: (1, 1), stages: Some(3), orders: (R, R, R), extents: (130, 240, 72) },
-    RolesCase { schedule: COOPERATIVE, tile: (192, 144, 64), cluster: (1, 1), stages: Some(2), orders: (C, C, R), extents: (200, 152, 136) },
-    RolesCase { schedule: PINGPONG, tile: (64, 208, 64), cluster: (2, 1), stages: Some(2), orders: (R, C, R), extents: (136, 216, 264) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 64), cluster: (4, 2), stages: Some(3), orders: (R, C, R), extents: (700, 200, 136) },
-    RolesCase { schedule: PINGPONG, tile: (64, 64, 64), cluster: (1, 8), stages: Some(2), orders: (C, R, R), extents: (72, 600, 200) },
-    RolesCase { schedule: COOPERATIVE, tile: (128, 32, 64), cluster: (4, 4), stages: Some(2), orders: (R, R, R), extents: (520, 136, 136) },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (1, 1), stages: None, orders: (R, C, R), extents: (200, 136, 200), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (1, 1), stages: Some(2), orders: (C, R, R), extents: (136, 264, 72), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 128), cluster: (1, 1), stages: Some(3), orders: (R, R, R), extents: (130, 72, 456), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 256, 32), cluster: (1, 1), stages: Some(4), orders: (C, C, C), extents: (72, 304, 40), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (192, 96, 64), cluster: (1, 1), stages: Some(2), orders: (R, C, R), extents: (200, 100, 64), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (300, 200, 264), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 64), cluster: (1, 2), stages: Some(3), orders: (C, R, R), extents: (136, 200, 264), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (2, 2), stages: Some(2), orders: (C, C, R), extents: (264, 260, 136), staging: AUTO },
+    RolesCase { schedule: PINGPONG, tile: (64, 128, 64), cluster: (1, 1), stages: None, orders: (R, C, R), extents: (400, 264, 200), staging: AUTO },
+    RolesCase { schedule: PINGPONG, tile: (128, 64, 64), cluster: (1, 1), stages: Some(2), orders: (C, R, R), extents: (520, 72, 136), staging: AUTO },
+    RolesCase { schedule: PINGPONG, tile: (64, 64, 64), cluster: (2, 1), stages: Some(3), orders: (R, R, R), extents: (600, 72, 200), staging: AUTO },
+    RolesCase { schedule: ONE, tile: (64, 24, 64), cluster: (1, 1), stages: Some(5), orders: (R, C, R), extents: (70, 50, 200), staging: AUTO },
+    RolesCase { schedule: ONE, tile: (64, 8, 64), cluster: (1, 1), stages: Some(2), orders: (R, R, R), extents: (64, 16, 128), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 256, 64), cluster: (1, 1), stages: Some(3), orders: (R, C, R), extents: (130, 264, 200), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (256, 128, 64), cluster: (1, 2), stages: Some(2), orders: (R, C, R), extents: (264, 136, 264), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 160, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (264, 176, 136), staging: AUTO },
+    RolesCase { schedule: PINGPONG, tile: (128, 128, 64), cluster: (1, 1), stages: Some(3), orders: (R, C, R), extents: (264, 136, 200), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 112, 64), cluster: (1, 1), stages: Some(3), orders: (R, R, R), extents: (130, 240, 72), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (192, 144, 64), cluster: (1, 1), stages: Some(2), orders: (C, C, R), extents: (200, 152, 136), staging: AUTO },
+    RolesCase { schedule: PINGPONG, tile: (64, 208, 64), cluster: (2, 1), stages: Some(2), orders: (R, C, R), extents: (136, 216, 264), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 64, 64), cluster: (4, 2), stages: Some(3), orders: (R, C, R), extents: (700, 200, 136), staging: AUTO },
+    RolesCase { schedule: PINGPONG, tile: (64, 64, 64), cluster: (1, 8), stages: Some(2), orders: (C, R, R), extents: (72, 600, 200), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 32, 64), cluster: (4, 4), stages: Some(2), orders: (R, R, R), extents: (520, 136, 136), staging: AUTO },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 256, 64), cluster: (1, 1), stages: Some(4), orders: (R, C, R), extents: (520, 392, 200), staging: REUSED },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (2, 1), stages: Some(3), orders: (R, C, R), extents: (700, 200, 136), staging: REUSED },
+    RolesCase { schedule: COOPERATIVE, tile: (128, 128, 64), cluster: (2, 2), stages: Some(2), orders: (C, R, C), extents: (264, 520, 136), staging: REUSED },
+    RolesCase { schedule: ONE, tile: (64, 24, 64), cluster: (1, 1), stages: Some(7), orders: (R, C, R), extents: (400, 72, 72), staging: REUSED },
+    RolesCase { schedule: ONE, tile: (64, 64, 64), cluster: (1, 2), stages: Some(5), orders: (R, R, R), extents: (200, 264, 264), staging: REUSED },
 ];
 
 /// What is multiplied, how sums are kept, and where A is read.
@@ -137,6 +146,7 @@ fn multiply<T: Element, U: Element, D: Element>(
         cluster: Some(Mnk::new(case.cluster.0, case.cluster.1, 1)),
         stages: case.stages,
         schedule: case.schedule,
+        staging: case.staging,
         scheduler: SchedulerId::PERSISTENT,
         ..GemmDesc::new(ArchId::SM90, T::DTYPE, D::DTYPE)
     };

@@ -78,9 +78,12 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
     );
     let _ = writeln!(
         t,
-        "  memory     {} stages of {:.1} KiB, {:.1} KiB of shared memory in all",
+        "  memory     {} stages of {:.1} KiB, the epilogue's {:.1} KiB {} them ({}), {:.1} KiB of shared memory in all",
         r.stages,
         r.stage_bytes as f64 / 1024.0,
+        r.buffer("staging").map_or(0, |staging| staging.bytes) as f64 / 1024.0,
+        if r.reuses_stages() { "in" } else { "beside" },
+        s.staging.name(),
         r.shared_bytes as f64 / 1024.0
     );
     let w = plan.widths;

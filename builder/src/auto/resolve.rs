@@ -405,6 +405,7 @@ fn with_tile(
         plan.spec = spec;
         resources = ResourcePlan::of(&plan.kernel_spec(), plan.tile);
     }
+    plan.spec.staging = if resources.reuses_stages() { StagingId::REUSED } else { StagingId::SEPARATE };
     plan.resources = resources;
     // A tile that nobody named has to be legal in the kernel's terms alone.
     check(&Spec { tile: named.tile, ..plan.spec })?;

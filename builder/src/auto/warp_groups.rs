@@ -78,6 +78,8 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     // Of two groups, one stores while the other multiplies.
     let exposed = match spec.schedule {
         ScheduleId::PINGPONG => one + (waves - 1) as f64 * (HANDOVER + (one - mainloop).max(0.0)),
+        // The next tile's operands come behind it where they lie where it was staged.
+        _ if plan.resources.reuses_stages() => waves as f64 * (one + FILL) - FILL,
         _ => waves as f64 * one,
     };
 

@@ -78,6 +78,9 @@ pub struct KernelArgs {
     /// Sum fp8 products in the tensor core's own precision, where that is less than f32's
     #[arg(long)]
     pub fast_accumulation: bool,
+    /// Where the epilogue is staged: Separate, Reused (in bytes of the stages, of which more then fit) or Auto
+    #[arg(long, value_name = "NAME")]
+    pub staging: Option<String>,
     /// What becomes of the product, as in "d = relu(alpha*acc + row(bias) + beta*source(c))".
     /// Default: "d = acc", with --c "d = acc + source(c)"
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]

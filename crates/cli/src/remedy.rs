@@ -40,9 +40,11 @@ fn of_rule(rule: &Violation) -> Option<&'static str> {
     match rule {
         Violation::Extent { .. } => Some("give such a --tile, or leave it out to let the plan decide"),
         Violation::Stages { .. } => Some("give such --stages, or leave them out to let the plan decide"),
-        Violation::NoSchedule { .. } => Some("leave --schedule out to let the plan decide, or give another --arch"),
-        Violation::NoFeed { .. } => Some("leave --scheduler out to let the plan decide, or give another --schedule"),
-        Violation::NoInstruction { .. } => Some("give other types with --type-a and --type-b, or another --arch"),
+        Violation::NoSchedule { .. } => Some("that is, leave --schedule out, or give another --arch"),
+        Violation::NoFeed { .. } => Some("that is, leave --scheduler out, or give another --schedule"),
+        Violation::NoInstruction { .. } => {
+            Some("that is, give other types with --type-a and --type-b, or another --arch")
+        }
         Violation::NoAccumulator => Some("use acc in --epilogue"),
         _ => None,
     }

@@ -3,7 +3,7 @@
 use crate::args::KernelArgs;
 use crate::error::InputError;
 use warpwright::spec::{self, default_accumulator, default_output};
-use warpwright::{AccumulationId, ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, ScheduleId, SchedulerId};
+use warpwright::{AccumulationId, ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, ScheduleId, SchedulerId, StagingId};
 
 /// The kernel, as far as it was named.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +30,8 @@ pub struct Kernel {
     pub scheduler: Option<SchedulerId>,
     /// Whether sums may be kept in the instruction's own precision.
     pub fast_accumulation: bool,
+    /// Where the epilogue is staged.
+    pub staging: Option<StagingId>,
 }
 
 impl Kernel {
@@ -47,6 +49,7 @@ impl Kernel {
             stages: args.stages.as_deref().map(|text| count("stages", text, 1)).transpose()?,
             scheduler: scheduler(&args.scheduler)?,
             fast_accumulation: args.fast_accumulation,
+            staging: staging(&args.staging)?,
         })
     }
 
@@ -75,6 +78,7 @@ impl Kernel {
             if self.fast_accumulation {
                 desc.accumulation = AccumulationId::FAST_ACCUM;
             }
+            desc.staging = self.staging.unwrap_or(StagingId::AUTO);
             desc.epilogue = epilogue;
             desc
         };
@@ -143,6 +147,12 @@ pub fn schedule(text: &Option<String>) -> Result<Option<ScheduleId>, InputError>
 pub fn scheduler(text: &Option<String>) -> Result<Option<SchedulerId>, InputError> {
     let choices = || SchedulerId::ALL.iter().map(|scheduler| scheduler.name()).collect::<Vec<_>>().join(", ");
     named("scheduler", text, "a tile scheduler", SchedulerId::from_name, choices)
+}
+
+/// Reads where the epilogue is staged.
+pub fn staging(text: &Option<String>) -> Result<Option<StagingId>, InputError> {
+    let choices = || StagingId::ALL.iter().map(|staging| staging.name()).collect::<Vec<_>>().join(", ");
+    named("staging", text, "a staging of the epilogue", StagingId::from_name, choices)
 }
 
 /// Reads an element type.

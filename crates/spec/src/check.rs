@@ -36,6 +36,19 @@ pub const fn check(s: &Spec) -> Result<(), Violation> {
         return Err(Violation::NoFeed { scheduler: s.scheduler, schedule: s.schedule });
     }
     ok!(check_epilogue(s));
+    if matches!(s.accumulation, AccumulationId::FAST_ACCUM) && !s.a.is_fp8() && !s.b.is_fp8() {
+        return Err(Violation::SumsAreWhole { a: s.a, b: s.b });
+    }
+    // A mainloop from elsewhere reads as it likes.
+    let named = matches!(s.first_from, ReadFrom::Registers) && s.mainloop.is_none();
+    if named && matches!(s.instruction, InstructionId::TCGEN05) {
+        return Err(Violation::NoRegisterOperand { instruction: s.instruction });
+    }
+    // Their accumulators are of two tiles.
+    let overlaps = matches!(s.schedule, ScheduleId::PINGPONG | ScheduleId::ONE_SM | ScheduleId::TWO_SM);
+    if overlaps && matches!(s.staging, StagingId::REUSED) {
+        return Err(Violation::StagedUnderProducts { schedule: s.schedule });
+    }
     if matches!(s.transform, TransformId::WIDEN) && !s.scales.any() {
         return Err(Violation::NoScales { b: s.b });
     }

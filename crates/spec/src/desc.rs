@@ -31,6 +31,8 @@ pub struct GemmDesc {
     pub first_from: ReadFrom,
     /// Whether A and B change places, so that the tile's rows are columns of D.
     pub swap_ab: Option<bool>,
+    /// Where the epilogue is staged.
+    pub staging: StagingId,
     /// The tile.
     pub tile: Option<Mnk>,
     /// The cluster.
@@ -61,6 +63,7 @@ impl GemmDesc {
             accumulation: AccumulationId::PROMOTED,
             first_from: ReadFrom::Shared,
             swap_ab: None,
+            staging: StagingId::AUTO,
             tile: None,
             cluster: None,
             stages: None,
@@ -105,6 +108,7 @@ impl GemmDesc {
             accumulation: self.accumulation,
             first_from: self.first_from,
             swap_ab: self.swap_ab,
+            staging: self.staging,
             tile: self.tile,
             cluster: self.cluster,
             stages: self.stages,

@@ -124,7 +124,7 @@ impl KernelPlan {
         let s = &self.spec;
         let major = |m: MajorId| if matches!(m, MajorId::K) { 'k' } else { 'm' };
         format!(
-            "ww_{}_{}_{}_{}_{}_{}x{}x{}_{}_{}{}{}{}{}",
+            "ww_{}_{}_{}_{}_{}_{}x{}x{}_{}_{}{}{}{}{}{}",
             s.schedule.name().to_lowercase(),
             s.a.name(),
             s.b.name(),
@@ -139,6 +139,11 @@ impl KernelPlan {
             if self.transposed { "_t" } else { "" },
             if matches!(s.narrow_sums(), Some(AccumulationId::FAST_ACCUM)) { "_fast" } else { "" },
             if s.first_in_registers() { "_rs" } else { "" },
+            if matches!(s.instruction, InstructionId::WGMMA) && self.resources.reuses_stages() {
+                "_reused"
+            } else {
+                ""
+            },
         )
     }
 }

@@ -1,7 +1,7 @@
 //! Every buffer, barrier, register budget, TMEM column and workspace byte of a kernel, listed once. Stage counts, launch
 //! sizes and C++ offsets all come from here.
 
-use crate::{Bounded, InstructionId, LoaderId, Mnk, ScaleKind, ScheduleId, SchedulerId, Spec};
+use crate::{Bounded, InstructionId, LoaderId, Mnk, ScaleKind, ScheduleId, SchedulerId, Spec, StagingId};
 use warpwright_arch::ArchId;
 use warpwright_numeric::Dtype;
 
@@ -173,6 +173,27 @@ impl ResourcePlan {
 
     /// The plan of a spec whose tile is known; stages are counted if they are not fixed.
     pub const fn of(s: &Spec, tile: Mnk) -> ResourcePlan {
+        // With ordinary MMA a tile's mainloop is over when its epilogue begins: the staging lies over the stages.
+        let ordinary = !matches!(s.instruction, InstructionId::WGMMA | InstructionId::TCGEN05);
+        match s.staging {
+            StagingId::SEPARATE => Self::staged(s, tile, false),
+            StagingId::REUSED => Self::staged(s, tile, true),
+            StagingId::AUTO if ordinary => Self::staged(s, tile, true),
+            StagingId::AUTO => {
+                let plan = Self::staged(s, tile, false);
+                let fits = plan.shared_bytes <= shared_limit(s.arch) && plan.stages >= 2;
+                let alternates = matches!(s.schedule, ScheduleId::PINGPONG);
+                if fits || alternates || !matches!(s.instruction, InstructionId::WGMMA) {
+                    plan
+                } else {
+                    Self::staged(s, tile, true)
+                }
+            }
+        }
+    }
+
+    /// The plan with the epilogue's staging over the stages, or beside them.
+    const fn staged(s: &Spec, tile: Mnk, aliases: bool) -> ResourcePlan {
         let a = operand_bytes(s, tile.m, tile.k, s.a.bits());
         let b = operand_bytes(s, tile.n, tile.k, s.b.bits());
         let scales = scale_bytes(s, tile);
@@ -204,8 +225,6 @@ impl ResourcePlan {
         let staging = subtile * widest / 8;
         // What the epilogue reads by TMA completes a barrier for each slab.
         let source_barriers = if fragments { warps.0 * warps.1 * Self::MAX_SLABS * 8 } else { 0 };
-        // With ordinary MMA a tile's mainloop is over when its epilogue begins: the staging lies over the stages.
-        let aliases = !asynchronous;
         let fixed_bytes = barriers + source_barriers + mailbox + if aliases { 0 } else { staging };
         let limit = shared_limit(s.arch);
         let stages = match s.stages {
@@ -249,7 +268,11 @@ impl ResourcePlan {
                 Place::Registers(_) => 0,
             },
             mbarriers: if asynchronous { 2 * stages + 2 * accumulators.stages + 2 } else { 0 },
-            named_barriers: if matches!(s.schedule, ScheduleId::PINGPONG) { 5 } else { 1 },
+            named_barriers: if matches!(s.schedule, ScheduleId::PINGPONG) {
+                5
+            } else {
+                1 + (asynchronous && aliases) as usize
+            },
             threads,
             registers: launch_registers(s, threads),
         };
@@ -260,20 +283,18 @@ impl ResourcePlan {
         if scales > 0 {
             end = plan.place("scales", stages * scales, 128, Lifetime::Mainloop, end);
         }
-        if aliases {
-            let staged = plan.place("staging", staging, 1024, Lifetime::Epilogue, 0);
-            if staged > end {
-                end = staged;
-            }
-        } else {
-            end = plan.place("staging", staging, 1024, Lifetime::Epilogue, end);
+        let staged = plan.place("staging", staging, 1024, Lifetime::Epilogue, if aliases { 0 } else { end });
+        if staged > end {
+            end = staged;
+        }
+        if barriers > 0 {
             end = plan.place("barriers", barriers, 64, Lifetime::Kernel, end);
-            if source_barriers > 0 {
-                end = plan.place("source_barriers", source_barriers, 64, Lifetime::Kernel, end);
-            }
-            if mailbox > 0 {
-                end = plan.place("mailbox", mailbox, 64, Lifetime::Kernel, end);
-            }
+        }
+        if source_barriers > 0 {
+            end = plan.place("source_barriers", source_barriers, 64, Lifetime::Kernel, end);
+        }
+        if mailbox > 0 {
+            end = plan.place("mailbox", mailbox, 64, Lifetime::Kernel, end);
         }
         plan.shared_bytes = end;
         plan
@@ -326,6 +347,22 @@ impl ResourcePlan {
             i += 1;
         }
         self.threads
+    }
+
+    /// Whether the epilogue is staged in bytes of the stages.
+    pub fn reuses_stages(&self) -> bool {
+        self.buffer("staging").is_some_and(|staging| staging.offset == 0)
+    }
+
+    /// How many stages, the first of the ring, have bytes in which the epilogue is staged: each operand's stages follow one another, the
+    /// first operand's from 0.
+    pub fn lent_stages(&self) -> usize {
+        match (self.buffer("staging"), self.buffer("a")) {
+            (Some(staging), Some(a)) if staging.offset == 0 && self.stages > 0 => {
+                staging.bytes.div_ceil((a.bytes / self.stages).max(1)).min(self.stages)
+            }
+            _ => 0,
+        }
     }
 
     /// The buffer of a name.

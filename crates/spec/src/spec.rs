@@ -1,7 +1,7 @@
 //! What a composition of types reifies to.
 
 use crate::{
-    AccumulationId, InstructionId, LoaderId, Mnk, Node, Order, ReadFrom, ScaleSpec, ScheduleId, SchedulerId,
+    AccumulationId, InstructionId, LoaderId, Mnk, Node, Order, ReadFrom, ScaleSpec, ScheduleId, SchedulerId, StagingId,
     TransformId,
 };
 use warpwright_arch::ArchId;
@@ -41,6 +41,8 @@ pub struct Spec {
     /// Whether A and B change places: the kernel computes Dᵀ = Bᵀ·Aᵀ, however D lies. Tile and cluster stay the user's, but what
     /// is legal is said of them the other way round.
     pub swap_ab: Option<bool>,
+    /// Where the epilogue is staged.
+    pub staging: StagingId,
     /// What one block (under TwoSm one pair of blocks) computes at a time, in elements.
     pub tile: Option<Mnk>,
     /// Blocks of a cluster along M and N; K is 1.

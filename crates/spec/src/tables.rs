@@ -11,7 +11,7 @@ use warpwright_numeric::{Dtype, Element, bf16, e2m1, e2m3, e3m2, e4m3, e5m2, f16
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no `{S}` schedule",
     label = "this schedule needs another architecture",
-    note = "`.schedule::<Auto>()`, the default, picks one that `{Self}` has"
+    note = "`Auto`, the default, picks one that `{Self}` has"
 )]
 pub trait Runs<S: Schedule>: Arch {
     /// The instruction family that the schedule feeds; `Auto`: the principal one for the types.
@@ -67,7 +67,7 @@ loaders! {
 #[diagnostic::on_unimplemented(
     message = "the `{Self}` tile scheduler cannot feed a `{S}` kernel",
     label = "not with this schedule",
-    note = "`Pingpong` gives each warp group its own whole tile, while `StreamK` splits tiles along K: use `Cooperative` with `StreamK`; `Pingpong` and `Cooperative` are persistent, so not with `SingleTile`"
+    note = "`Pingpong` gives each warp group its own whole tile, while `StreamK` and `SplitK` cut tiles along K: use `Cooperative` with them; `Pingpong` and `Cooperative` are persistent, so not with `SingleTile`"
 )]
 pub trait Feeds<S: Schedule>: TileScheduler {}
 macro_rules! feeds {
@@ -209,9 +209,9 @@ multiplies! {
 /// An instruction reads operands of `T` whose contiguous mode is `M`. K-major is always fine, so that a type that the
 /// instruction lacks altogether is reported once, by [`Multiplies`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot read a `{T}` operand that is `{M}`",
+    message = "`{Self}` cannot read an operand of `{T}` that is `{M}`",
     label = "this layout does not suit the instruction",
-    note = "this type must be K-major: A `RowMajor`, B `ColumnMajor`"
+    note = "this type must be K-major, A `RowMajor` and B `ColumnMajor`; transpose it once, or store it K-major"
 )]
 pub trait Reads<T: Element, M: Major>: Instruction {}
 impl<I: Instruction, T: Element> Reads<T, KMajor> for I {}

@@ -136,6 +136,22 @@ impl Accumulation for Auto {
     const ID: AccumulationId = AccumulationId::PROMOTED;
 }
 
+tags!(
+    /// Where the epilogue keeps what is on its way between registers and D.
+    #[diagnostic::on_unimplemented(message = "`{Self}` is not where an epilogue is staged",
+        note = "an epilogue's staging is `Separate`, `Reused` or `Auto`, which is `Separate` where that fits")]
+    EpilogueStaging /
+    /// An epilogue's staging as a value.
+    StagingId:
+    /// Decided by the plan: in memory of its own where a mainloop of warp groups leaves enough, else over its stages.
+    Auto AUTO
+    /// In memory of its own: the next tile's operands arrive, and may be multiplied, under the epilogue.
+    Separate SEPARATE
+    /// In the bytes of the mainloop's first stages: more of them fit, or a larger tile, but the next tile's operands wait for the
+    /// epilogue where they lie there.
+    Reused REUSED
+);
+
 /// Where the instruction reads its first operand, that of the tile's rows: A, or B in a transposed plan. Instructions that read
 /// registers alone have nothing to choose.
 #[diagnostic::on_unimplemented(

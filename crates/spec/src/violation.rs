@@ -93,6 +93,23 @@ pub enum Violation {
         /// Tile extent along M.
         m: usize,
     },
+    /// Nothing but sums of fp8 can be kept in the tensor core's precision.
+    SumsAreWhole {
+        /// Element of A.
+        a: Dtype,
+        /// Element of B.
+        b: Dtype,
+    },
+    /// An instruction that reads no operand from registers.
+    NoRegisterOperand {
+        /// The instruction.
+        instruction: InstructionId,
+    },
+    /// An epilogue staged where another tile's operands are multiplied meanwhile.
+    StagedUnderProducts {
+        /// The schedule.
+        schedule: ScheduleId,
+    },
     /// The plan does not fit shared memory.
     SharedMemory {
         /// Stages asked for.
@@ -251,6 +268,13 @@ impl Violation {
             Violation::CooperativeRows { m } => t
                 .s("Cooperative splits a tile's rows over two warp groups of 64, but tile M = ").n(m)
                 .s("; use 128 or more, or Pingpong"),
+            Violation::SumsAreWhole { a, b } => t
+                .s("FastAccum leaves sums of fp8 to the 14 bits that wgmma keeps of them, but sums of ").s(a.name()).s(" x ")
+                .s(b.name()).s(" are whole already; leave the accumulation Auto"),
+            Violation::NoRegisterOperand { instruction } => t
+                .s(instruction.name()).s(" reads no operand FromRegisters; use FromShared, or Auto"),
+            Violation::StagedUnderProducts { schedule } => t
+                .s(schedule.name()).s(" stores one tile while it multiplies another, whose stages a Reused staging of the epilogue would overwrite; use Separate, or Cooperative"),
             Violation::SharedMemory { stages, stage, fixed, total, limit, fit, arch } => {
                 let t = t.n(stages).s(" stages of ").kib(stage);
                 let t = if fixed > 0 { t.s(" and ").kib(fixed).s(" for the epilogue and barriers") } else { t };
@@ -287,15 +311,20 @@ impl Violation {
                 .s(instruction.name()).s(" on ").s(arch.name())
                 .s(" cannot apply block scale factors; Tcgen05 on Sm100 can, elsewhere use Blockwise<G>"),
             Violation::NoSchedule { arch, schedule } => t
-                .s(arch.name()).s(" has no ").s(schedule.name()).s(" schedule"),
+                .s(arch.name()).s(" has no ").s(schedule.name()).s(" schedule; Auto, the default, picks one that ").s(arch.name())
+                .s(" has"),
             Violation::NoFeed { scheduler, schedule } => t
-                .s("the ").s(scheduler.name()).s(" tile scheduler cannot feed a ").s(schedule.name()).s(" kernel"),
+                .s("the ").s(scheduler.name()).s(" tile scheduler cannot feed a ").s(schedule.name())
+                .s(" kernel; Pingpong gives each warp group its own whole tile, while StreamK and SplitK cut tiles along K: use ")
+                .s("Cooperative with them; Pingpong and Cooperative are persistent, so not with SingleTile"),
             Violation::Pieces { arch, schedule, loader, instruction, given_loader, given_instruction } => t
                 .s(schedule.name()).s(" on ").s(arch.name()).s(" is made of ").s(loader.name()).s(" and ").s(instruction.name())
                 .s(", not of ").s(given_loader.name()).s(" and ").s(given_instruction.name()),
             Violation::NoInstruction { arch, schedule, a, b, acc } => t
                 .s(arch.name()).s(" has no instruction for the ").s(schedule.name()).s(" schedule that multiplies ").s(a.name())
-                .s(" by ").s(b.name()).s(" into ").s(acc.name()),
+                .s(" by ").s(b.name()).s(" into ").s(acc.name())
+                .s("; bf16 and tf32 need Sm80 or later, fp8 Sm89, fp4 and fp6 Sm100; integers accumulate in i32, f64 in f64, ")
+                .s("all others in f32; plain f32 runs with Auto or Multistage, on tensor cores as tf32"),
             Violation::NoAccumulator => t.s("this epilogue never uses acc(), so the product would be computed in vain"),
             Violation::NoMajor { instruction, dtype, operand, major } => t
                 .s(instruction.name()).s(" cannot read ").s(operand).s(" of ").s(dtype.name()).s(" that is ").s(major.name())

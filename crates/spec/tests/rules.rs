@@ -70,14 +70,17 @@ fn numbers_are_named() {
             GemmDesc { tile: tile(128, 256, 64), stages: Some(4), ..sm80 },
             "4 stages of 48.0 KiB need 192.0 KiB of shared memory, but Sm80 has 163.0 KiB; at most 3 stages fit",
         ),
-        (GemmDesc { schedule: ScheduleId::COOPERATIVE, ..sm80 }, "Sm80 has no Cooperative schedule"),
+        (
+            GemmDesc { schedule: ScheduleId::COOPERATIVE, ..sm80 },
+            "Sm80 has no Cooperative schedule; Auto, the default, picks one that Sm80 has",
+        ),
         (
             GemmDesc { schedule: ScheduleId::PINGPONG, scheduler: SchedulerId::STREAM_K, ..base() },
-            "the StreamK tile scheduler cannot feed a Pingpong kernel",
+            "the StreamK tile scheduler cannot feed a Pingpong kernel; Pingpong gives each warp group its own whole tile, while StreamK and SplitK cut tiles along K: use Cooperative with them; Pingpong and Cooperative are persistent, so not with SingleTile",
         ),
         (
             GemmDesc::new(ArchId::SM80, Dtype::E4m3, Dtype::F32),
-            "Sm80 has no instruction for the Auto schedule that multiplies e4m3 by e4m3 into f32",
+            "Sm80 has no instruction for the Auto schedule that multiplies e4m3 by e4m3 into f32; bf16 and tf32 need Sm80 or later, fp8 Sm89, fp4 and fp6 Sm100; integers accumulate in i32, f64 in f64, all others in f32; plain f32 runs with Auto or Multistage, on tensor cores as tf32",
         ),
         (
             GemmDesc { order_a: Some(Order::Column), ..GemmDesc::new(ArchId::SM90, Dtype::E4m3, Dtype::F32) },
@@ -94,6 +97,10 @@ fn numbers_are_named() {
         (
             GemmDesc { tile: tile(128, 128, 128), first_from: ReadFrom::Registers, ..fp8 },
             "sums of fp8 that are promoted leave no registers for A: read it FromShared, or use FastAccum",
+        ),
+        (
+            GemmDesc { schedule: ScheduleId::PINGPONG, staging: StagingId::REUSED, ..base() },
+            "Pingpong stores one tile while it multiplies another, whose stages a Reused staging of the epilogue would overwrite; use Separate, or Cooperative",
         ),
         (
             GemmDesc { tile: tile(128, 40, 128), ..GemmDesc::new(ArchId::SM90, Dtype::I8, Dtype::I32) },
@@ -124,6 +131,35 @@ fn eight_stages_do_not_fit() {
     assert!(text.ends_with("of shared memory, but Sm90 has 227.0 KiB; at most 4 stages fit"), "{text}");
 }
 
+/// Four stages of 56 KiB leave 3 KiB, so that an epilogue of f32 is staged in them, named or not, and not beside them.
+#[test]
+fn an_epilogue_reuses_stages_that_would_not_fit_beside_it() {
+    let wide = GemmDesc { d: Dtype::F32, tile: tile(256, 192, 64), stages: Some(4), ..base() };
+    let plan = |desc: &GemmDesc| ResourcePlan::of(&desc.spec().unwrap(), desc.tile.unwrap());
+    let staging = |desc: &GemmDesc| plan(desc).buffer("staging").unwrap();
+    let reused = plan(&wide);
+    assert_eq!(reused, plan(&GemmDesc { staging: StagingId::REUSED, ..wide }));
+    // 128 rows of 32 columns, twice, over stages of 32 KiB of A.
+    assert_eq!((staging(&wide).offset, staging(&wide).bytes, reused.lent_stages()), (0, 32 << 10, 1));
+    assert!(reused.buffers.iter().all(|b| b.lifetime != Lifetime::Kernel || b.offset >= 4 * reused.stage_bytes));
+    assert_eq!(
+        refusal(GemmDesc { staging: StagingId::SEPARATE, ..wide }),
+        "4 stages of 56.0 KiB and 32.7 KiB for the epilogue and barriers need 256.7 KiB of shared memory, but Sm90 has 227.0 KiB; at most 3 stages fit"
+    );
+    let narrower = GemmDesc { stages: Some(3), ..wide };
+    assert!(!plan(&narrower).reuses_stages() && plan(&narrower).lent_stages() == 0);
+    assert_eq!(staging(&narrower).offset, 3 * plan(&narrower).stage_bytes);
+    // What alternates never reuses, and ordinary MMA always does unless it is told otherwise.
+    let pingpong = GemmDesc { schedule: ScheduleId::PINGPONG, tile: tile(128, 192, 64), stages: Some(5), ..wide };
+    assert_eq!(
+        refusal(pingpong),
+        "5 stages of 40.0 KiB and 32.7 KiB for the epilogue and barriers need 232.7 KiB of shared memory, but Sm90 has 227.0 KiB; at most 4 stages fit"
+    );
+    let ordinary = GemmDesc { tile: tile(128, 128, 32), ..GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32) };
+    assert!(plan(&ordinary).reuses_stages());
+    assert!(!plan(&GemmDesc { staging: StagingId::SEPARATE, ..ordinary }).reuses_stages());
+}
+
 /// Filling a slot can break a rule, never mend one: a partial desc that is refused stays refused when more is fixed.
 #[test]
 fn check_is_monotone() {
@@ -134,9 +170,11 @@ fn check_is_monotone() {
             for &scheduler in SchedulerId::ALL {
                 for cluster in [None, tile(1, 1, 1), tile(2, 1, 1), tile(3, 1, 1)] {
                     for stages in [None, Some(1), Some(2), Some(4), Some(9)] {
-                        for t in tiles {
+                        for (t, staging) in tiles.into_iter().flat_map(|t| StagingId::ALL.iter().map(move |&s| (t, s)))
+                        {
                             let full = GemmDesc {
                                 schedule,
+                                staging,
                                 scheduler,
                                 cluster,
                                 stages,
@@ -148,6 +186,7 @@ fn check_is_monotone() {
                                 GemmDesc { stages: None, ..full },
                                 GemmDesc { cluster: None, ..full },
                                 GemmDesc { scheduler: SchedulerId::AUTO, ..full },
+                                GemmDesc { staging: StagingId::AUTO, ..full },
                             ];
                             match full.spec() {
                                 Ok(_) => {

@@ -126,12 +126,12 @@ pub use warpwright_runtime::{
 };
 pub use warpwright_spec::{
     Accumulation, AccumulationId, Alignment, Auto, BlockScaled, Blockwise, BlockwiseMn, Cluster, ColumnMajor,
-    Cooperative, CpAsync, Extension, Extents, FastAccum, FromRegisters, FromShared, GemmDesc, GlobalToRegister,
-    Grouped, Groups, Identity, KernelPlan, LayoutChoice, MmaSync, Mnk, Multistage, NoScales, Node, OneSm,
-    OperandSource, Persistent, Pingpong, Problem, Promoted, RowMajor, Scales, Schedule, ScheduleId, SchedulerId, Shape,
-    Simt, SingleTile, Spec, SplitK, SplitKSerial, StreamK, Tcgen05, Tile, TileScheduler, Tma, TmaMulticast, TwoSm, U,
-    U1, U2, U3, U4, U5, U6, U7, U8, U16, U32, U48, U64, U96, U128, U160, U192, U224, U256, Violation, WarpSpecialized,
-    Wgmma, Widen, ZeroPoints, candidates,
+    Cooperative, CpAsync, EpilogueStaging, Extension, Extents, FastAccum, FromRegisters, FromShared, GemmDesc,
+    GlobalToRegister, Grouped, Groups, Identity, KernelPlan, LayoutChoice, MmaSync, Mnk, Multistage, NoScales, Node,
+    OneSm, OperandSource, Persistent, Pingpong, Problem, Promoted, Reused, RowMajor, Scales, Schedule, ScheduleId,
+    SchedulerId, Separate, Shape, Simt, SingleTile, Spec, SplitK, SplitKSerial, StagingId, StreamK, Tcgen05, Tile,
+    TileScheduler, Tma, TmaMulticast, TwoSm, U, U1, U2, U3, U4, U5, U6, U7, U8, U16, U32, U48, U64, U96, U128, U160,
+    U192, U224, U256, Violation, WarpSpecialized, Wgmma, Widen, ZeroPoints, candidates,
 };
 
 /// Everything that a program which multiplies matrices usually names.
@@ -140,12 +140,12 @@ pub mod prelude {
         Acc, AnyGemm, Apply, Arch, ArchId, AsView, AsViewMut, Auto, BlockScaled, Blockwise, BlockwiseMn, Cluster,
         Column, ColumnMajor, Composed, Cooperative, Device, Dtype, DynGemm, Element, Expr, FastAccum, FromRegisters,
         FromShared, Fusion, Gemm, GemmBuilder, GemmDesc, GemmKernel, Grouped, IntoExpr, Kernel, Kernels, Mnk,
-        Multistage, NoScales, OneSm, Operands, Order, Persistent, Pingpong, Plan, Plus, Problem, Promoted, Relu, Row,
-        RowMajor, Scalar, Shape, SingleTile, Sm75, Sm80, Sm89, Sm90, Sm100, Source, SplitK, SplitKSerial, Stream,
-        StreamK, Strided, Tensor, TensorView, TensorViewMut, Tile, Times, TwoSm, U, U1, U2, U3, U4, U5, U6, U7, U8,
-        U16, U32, U48, U64, U96, U128, U160, U192, U224, U256, WarpSpecialized, ZeroPoints, acc, amax, aux_mask,
-        aux_store, bf16, candidates, column, convert, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, epilogue_fn, f16, i4, max,
-        min, per_batch, previous, reduce_all, reduce_columns, reduce_rows, relu, row, scalar, share, share_as, source,
-        tf32, tile, u4,
+        Multistage, NoScales, OneSm, Operands, Order, Persistent, Pingpong, Plan, Plus, Problem, Promoted, Relu,
+        Reused, Row, RowMajor, Scalar, Separate, Shape, SingleTile, Sm75, Sm80, Sm89, Sm90, Sm100, Source, SplitK,
+        SplitKSerial, Stream, StreamK, Strided, Tensor, TensorView, TensorViewMut, Tile, Times, TwoSm, U, U1, U2, U3,
+        U4, U5, U6, U7, U8, U16, U32, U48, U64, U96, U128, U160, U192, U224, U256, WarpSpecialized, ZeroPoints, acc,
+        amax, aux_mask, aux_store, bf16, candidates, column, convert, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, epilogue_fn,
+        f16, i4, max, min, per_batch, previous, reduce_all, reduce_columns, reduce_rows, relu, row, scalar, share,
+        share_as, source, tf32, tile, u4,
     };
 }

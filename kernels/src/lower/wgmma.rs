@@ -221,6 +221,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
          constexpr unsigned promotion = {};\n\
          constexpr unsigned producer_registers = {}, consumer_registers = {};\n\
          constexpr unsigned barriers_offset = {};\n\
+         constexpr unsigned lent_stages = {};\n\
          constexpr unsigned cluster_m = {m}, cluster_n = {n};\n\
          }}\n",
         tile.warp_group_m.unwrap_or(0),
@@ -229,6 +230,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
         registers(RoleKind::Load),
         registers(RoleKind::Mma),
         plan.resources.buffer("barriers").map_or(0, |b| b.offset),
+        plan.resources.lent_stages(),
     );
     TmaOperand::new(plan, Side::First)?.write(text, plan, ROWS)?;
     let columns = if columns > 0 { columns } else { plan.tile.n };

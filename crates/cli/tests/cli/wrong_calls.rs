@@ -87,7 +87,7 @@ fn each_is_one_sentence() {
         ),
         (
             "--a a.npy --b b.npy --schedule pingpong --arch sm80",
-            "Sm80 has no Pingpong schedule; leave --schedule out to let the plan decide, or give another --arch",
+            "Sm80 has no Pingpong schedule; Auto, the default, picks one that Sm80 has; that is, leave --schedule out, or give another --arch",
         ),
         (
             "--a a.npy --b b.npy --schedule fast",
@@ -95,7 +95,7 @@ fn each_is_one_sentence() {
         ),
         (
             "--a pair.safetensors:w --b pair.safetensors:v --arch sm90 --schedule pingpong --scheduler streamk",
-            "the StreamK tile scheduler cannot feed a Pingpong kernel; leave --scheduler out to let the plan decide, or give another --schedule",
+            "the StreamK tile scheduler cannot feed a Pingpong kernel; Pingpong gives each warp group its own whole tile, while StreamK and SplitK cut tiles along K: use Cooperative with them; Pingpong and Cooperative are persistent, so not with SingleTile; that is, leave --scheduler out, or give another --schedule",
         ),
         // Shapes.
         (
@@ -120,7 +120,7 @@ fn each_is_one_sentence() {
         ),
         (
             "--a raw.npy --b raw_b.npy --type-a bf16 --type-b bf16 --arch sm75",
-            "Sm75 has no instruction for the Auto schedule that multiplies bf16 by bf16 into f32; give other types with --type-a and --type-b, or another --arch",
+            "Sm75 has no instruction for the Auto schedule that multiplies bf16 by bf16 into f32; bf16 and tf32 need Sm80 or later, fp8 Sm89, fp4 and fp6 Sm100; integers accumulate in i32, f64 in f64, all others in f32; plain f32 runs with Auto or Multistage, on tensor cores as tf32; that is, give other types with --type-a and --type-b, or another --arch",
         ),
         // Files.
         (
@@ -170,7 +170,7 @@ fn each_is_one_sentence() {
         ),
         (
             "--a a.npy --b pair.safetensors:v",
-            "Sm80 has no instruction for the Auto schedule that multiplies f32 by f16 into f32; give other types with --type-a and --type-b, or another --arch",
+            "Sm80 has no instruction for the Auto schedule that multiplies f32 by f16 into f32; bf16 and tf32 need Sm80 or later, fp8 Sm89, fp4 and fp6 Sm100; integers accumulate in i32, f64 in f64, all others in f32; plain f32 runs with Auto or Multistage, on tensor cores as tf32; that is, give other types with --type-a and --type-b, or another --arch",
         ),
         // Epilogues.
         (
@@ -333,7 +333,7 @@ fn races_that_cannot_be_run_are_refused() {
         ),
         (
             "profile --shape 8x8x8 --schedule pingpong --arch sm80 --device host",
-            "Sm80 has no Pingpong schedule; leave --schedule out to let the plan decide, or give another --arch",
+            "Sm80 has no Pingpong schedule; Auto, the default, picks one that Sm80 has; that is, leave --schedule out, or give another --arch",
         ),
         (
             "profile --shape 0x8x8 --device host",
