@@ -12,6 +12,7 @@ const SIZE: usize = 192;
 /// # Errors
 /// The first element that is not where the permutations put it.
 pub fn permuted(device: &Device, links: usize, programmatic: bool) -> Result {
+    let _watched = crate::watchdog::launches(1, || format!("a chain of {links}, programmatic {programmatic}"));
     let stream = device.new_stream()?;
     let next = |i: usize| (i * 5 + 7) % SIZE;
     let permutation = Tensor::<bf16>::from_fn(SIZE, SIZE, |i, j| bf16::from_f32(f32::from(u8::from(j == next(i)))))?;

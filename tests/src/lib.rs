@@ -50,6 +50,7 @@ pub mod roles;
 pub mod runner;
 pub mod stand_in;
 pub mod user;
+pub mod watchdog;
 
 pub use case::{Case, DeviceKind, ErrorKind, Expect, Order, Plan};
 pub use compare::{Report, Verdict, judge};

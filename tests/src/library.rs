@@ -19,7 +19,7 @@ use crate::case::{Case, DeviceKind, ErrorKind};
 use crate::operand::Operand;
 use crate::prepare::Prepared;
 use crate::runner::{Outcome, Runner};
-use crate::user;
+use crate::{user, watchdog};
 
 /// Runs rows on a device of the library.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ impl Library {
     }
 
     fn attempt(&self, case: &Prepared, d: &mut Memory) -> Result<(String, Option<AccumulationId>), Refusal> {
+        let _watched = watchdog::launches(1, || format!("the row {}", case.case.name));
         let (node, arguments) = epilogue(case)?;
         let desc = describe(&case.case, node)?;
         let mut gemm = AnyGemm::new(&desc, &self.device).map_err(|e| (build_kind(&e), e.to_string()))?;

@@ -5,6 +5,7 @@ use warpwright::spec::ReadFrom;
 use warpwright::{AccumulationId, CallArgs, ScheduleId, SchedulerId, StagingId};
 
 use crate::random::{draw, normal};
+use crate::watchdog;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -150,6 +151,7 @@ fn multiply<T: Element, U: Element, D: Element>(
         scheduler: SchedulerId::PERSISTENT,
         ..GemmDesc::new(ArchId::SM90, T::DTYPE, D::DTYPE)
     };
+    let _watched = watchdog::launches(1, || format!("{types:?}, K {k} by {case:?}"));
     let gemm = AnyGemm::new(&desc, device)?;
     let stream = device.new_stream()?;
     let (a, at) = place(&stream, (m, k), case.orders.0, |i, j| T::from_f64(value(1, i, j)))?;

@@ -3,11 +3,13 @@
 //! `gpu-suite micro [--out FOLDER] [--emulate | --ptx]`
 //! `gpu-suite auto [--out FOLDER] [--arch TAG] [--type TYPE] [--suite fitting|judging] [--rounds N] [--seconds N] [--ordinal N]`
 //! `gpu-suite auto --replay FILE [--misses]`
-//! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--part NAME] [--bench ROUNDS]`
+//! `gpu-suite [--cases FOLDER] [--out FOLDER] [--ordinal N] [--fuzz COUNT] [--seed N] [--small] [--part NAME] [--bench ROUNDS] [--limit SECONDS]`
+//! `gpu-suite hang [--limit SECONDS]`
 //!
 //! It runs the case table, random problems, lowered index functions, planted faults, refusals, graph replay and many threads
 //! on one kernel, prints a table and writes `proven.json`: the hash of each generated source that passed. `--small` runs few
-//! and small cases, for compute-sanitizer. `--bench` times plans instead. Exit code 1 if anything fell short.
+//! and small cases, for compute-sanitizer. `--bench` times plans instead. Exit code 1 if anything fell short. What takes longer than
+//! `--limit` for one launch hangs: it is named, and the process aborts. `hang` hangs, to see that.
 //! `auto` times what `Auto` chooses against everything that it chooses from, or replays such times. `micro` runs every
 //! micro-kernel of the emulator's proof once and writes what they wrote.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
@@ -32,7 +34,9 @@ mod walks;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use warpwright::Device;
+use warpwright_tests::watchdog;
 
 /// What the command line asked for.
 struct Options {
@@ -45,7 +49,14 @@ struct Options {
     bench: usize,
     /// The only parts to run, if any are named.
     parts: Vec<String>,
+    /// Longest that a launch may take, its compilation and what is expected of it included.
+    limit: Duration,
 }
+
+/// Limits of a launch that a part of the suite may take.
+const PART: u32 = 10;
+/// Under compute-sanitizer a kernel takes a hundred times as long.
+const LIMITS: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(900)];
 
 /// What became of one part of the suite: a line for the table, or what fell short.
 type Part = Result<String, String>;
@@ -66,13 +77,27 @@ fn main() -> ExitCode {
     if let Some(("auto", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return choice::main(rest);
     }
-    let options = match options() {
+    let hangs = arguments.first().is_some_and(|first| first == "hang");
+    let options = match options(usize::from(hangs)) {
         Ok(options) => options,
         Err(what) => {
             eprintln!("{what}");
             return ExitCode::from(2);
         }
     };
+    watchdog::watch_launches(options.limit, |hanging| {
+        for what in hanging {
+            eprintln!("HANGS: {what}");
+        }
+        // Whoever waits for the GPU cannot be told to stop.
+        std::process::abort();
+    });
+    if hangs {
+        let _watched = watchdog::launches(1, || "a launch that never ends".into());
+        loop {
+            std::thread::park();
+        }
+    }
     let device = match Device::cuda(options.ordinal) {
         Ok(device) => device,
         Err(what) => {
@@ -81,6 +106,7 @@ fn main() -> ExitCode {
         }
     };
     if options.bench > 0 {
+        let _watched = watchdog::launches(PART, || "the bench".into());
         return match bench::run(&device, options.bench) {
             Ok(()) => ExitCode::SUCCESS,
             Err(what) => {
@@ -111,6 +137,7 @@ fn main() -> ExitCode {
     let named = |name: &str| options.parts.is_empty() || options.parts.iter().any(|part| part == name);
     for (name, part) in parts.into_iter().filter(|(name, _)| named(name)) {
         let started = std::time::Instant::now();
+        let _watched = watchdog::launches(PART, || format!("the part \"{name}\""));
         let (mark, text) = match part(&mut proven) {
             Ok(text) => ("ok  ", text),
             Err(text) => {
@@ -144,7 +171,9 @@ fn chains(device: &Device, small: bool) -> Part {
     Ok(format!("{times} x {links} products, each of the last one's result; the same with programmatic launches"))
 }
 
-fn options() -> Result<Options, String> {
+/// Reads the options behind `skipped` arguments.
+fn options(skipped: usize) -> Result<Options, String> {
+    let mut limit = None;
     let mut options = Options {
         cases: warpwright_tests::case::folder(),
         out: PathBuf::from("."),
@@ -154,8 +183,9 @@ fn options() -> Result<Options, String> {
         small: false,
         bench: 0,
         parts: Vec::new(),
+        limit: LIMITS[0],
     };
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1 + skipped);
     while let Some(name) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{name} needs a value"));
         let number = |text: String| text.parse::<u64>().map_err(|e| format!("`{text}` is no number: {e}"));
@@ -168,8 +198,10 @@ fn options() -> Result<Options, String> {
             "--bench" => options.bench = number(value()?)? as usize,
             "--part" => options.parts.push(value()?),
             "--small" => options.small = true,
+            "--limit" => limit = Some(Duration::from_secs(number(value()?)?)),
             _ => return Err(format!("no such option: {name}")),
         }
     }
+    options.limit = limit.unwrap_or(LIMITS[usize::from(options.small)]);
     Ok(options)
 }
