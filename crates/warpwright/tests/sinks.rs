@@ -60,7 +60,7 @@ fn outputs_of_every_kind_are_stored_on_the_host() -> Test {
     }
     let all = || (0..M).flat_map(|m| (0..N).map(move |n| product(m, n)));
     assert_eq!(largest[0], all().map(f32::abs).reduce(f32::max).unwrap());
-    assert_eq!(squares[0], all().map(|x| x * x).sum());
+    assert_eq!(squares[0], all().map(|x| x * x).sum::<f32>());
     Ok(())
 }
 
