@@ -13,6 +13,8 @@ pub enum Arg<'a> {
     Read(RawView<'a>),
     /// Memory that the kernel writes: what a sink stores.
     Write(RawViewMut<'a>),
+    /// Nothing, where an operand may be absent.
+    Absent,
     /// An operand that is no view: a slice of elements below a byte, which are not packed. Binding it is an error.
     Unreadable(Dtype),
     /// An output whose elements share memory. Binding it is an error.
@@ -32,6 +34,11 @@ impl<'a> Arg<'a> {
             Err(TensorError::NotPacked { .. }) => Arg::Unreadable(T::DTYPE),
             Err(_) => Arg::Overlapping,
         }
+    }
+
+    /// What `v` holds, if there is one.
+    pub fn of_option<T: Element, V: AsView<T> + ?Sized>(v: Option<&'a V>) -> Arg<'a> {
+        v.map_or(Arg::Absent, Arg::of)
     }
 }
 

@@ -95,6 +95,22 @@ pub enum BindError {
         /// What it must be.
         rule: &'static str,
     },
+    /// A vector of another length than D has rows or columns.
+    #[error("the {what} that is epilogue argument {argument} has {given} elements, but {extent} is {needed}: {rule}")]
+    Length {
+        /// Which, from 0.
+        argument: usize,
+        /// `row` or `column`.
+        what: &'static str,
+        /// Its elements.
+        given: usize,
+        /// The extent that it runs along: `M` or `N`.
+        extent: &'static str,
+        /// That extent.
+        needed: usize,
+        /// What it must be.
+        rule: &'static str,
+    },
     /// The memory of another device.
     #[error(
         "epilogue argument {argument} ({what}) is in the memory of {given}, but the GEMM runs on {expected}: copy it there"
@@ -144,7 +160,7 @@ pub(crate) enum Slot<'a> {
         /// Which way the bits of a mask lie.
         along: Along,
     },
-    /// A matrix that a zero scalar drops: it may be absent.
+    /// An operand that nobody reads: one that a zero scalar drops, or an optional one that is absent.
     Dropped,
 }
 
@@ -171,6 +187,7 @@ impl LeafKind {
             LeafKind::Source(_) => "source(..)",
             LeafKind::Tile(_) => "tile(..)",
             LeafKind::Output(sink) => output_name(sink),
+            LeafKind::Mask => "mask(..)",
         }
     }
 }
@@ -230,7 +247,10 @@ impl Program {
         let compute = self.compute();
         for (i, leaf) in self.leaves().iter().enumerate() {
             let zero = |s: usize| matches!(args.get(s), Some(Arg::Number(x)) if narrowed(x, compute) == 0.0);
-            if leaf.guard.is_some_and(zero) {
+            if leaf.guard.is_some_and(zero) || leaf.unread {
+                continue;
+            }
+            if leaf.optional && matches!(args.get(i), Some(Arg::Absent)) {
                 continue;
             }
             bound.slots[i] = Check { argument: i, kind: leaf.kind, output, space, compute }.slot(args.get(i))?;
@@ -372,6 +392,10 @@ impl Check {
                 return Err(BindError::Kind { argument, what, expected, given });
             }
             (_, Some(Arg::Read(view))) => view,
+            (_, Some(Arg::Absent)) => {
+                let (expected, given) = ("a view of memory", "nothing");
+                return Err(BindError::Kind { argument, what, expected, given });
+            }
             (_, Some(Arg::Unreadable(dtype))) => return Err(BindError::Unreadable { argument, what, dtype }),
             (_, Some(Arg::Write(_) | Arg::Overlapping)) => {
                 return Err(BindError::Kind { argument, what, expected: "read", given: "an output" });
@@ -383,6 +407,7 @@ impl Check {
             LeafKind::Row(t) | LeafKind::Column(t) | LeafKind::Source(t) | LeafKind::Tile(t) => t,
             // An output that was no `Arg::Write` was refused above.
             LeafKind::Output(_) => view.dtype(),
+            LeafKind::Mask => Dtype::U8,
         };
         if view.dtype() != expected {
             return Err(BindError::Element { argument, what, expected, given: view.dtype() });
@@ -390,16 +415,15 @@ impl Check {
         let slot = match self.kind {
             LeafKind::Scalar(kind) => Slot::Scalar { view, batch: self.scalar(kind, &view.layout())? },
             LeafKind::Row(_) => {
-                let (batch, stride) =
-                    self.vector(&view.layout(), self.output.n, "a row has one value for each column of D")?;
+                let (batch, stride) = self.vector(&view.layout(), "row", "N", self.output.n)?;
                 Slot::Operand { view, strides: [batch, 0, stride] }
             }
             LeafKind::Column(_) => {
-                let (batch, stride) =
-                    self.vector(&view.layout(), self.output.m, "a column has one value for each row of D")?;
+                let (batch, stride) = self.vector(&view.layout(), "column", "M", self.output.m)?;
                 Slot::Operand { view, strides: [batch, stride, 0] }
             }
             LeafKind::Source(_) | LeafKind::Tile(_) => Slot::Operand { view, strides: self.matrix(&view.layout())? },
+            LeafKind::Mask => Slot::Operand { view, strides: self.bits(&view.layout())? },
             LeafKind::Output(_) => Slot::Dropped,
         };
         self.memory(view.space(), &view.layout(), view.dtype(), view.bytes())?;
@@ -453,8 +477,8 @@ impl Check {
             }
             Sink::Reduce(reduction) => {
                 let (batch, stride) = match reduction.axes {
-                    Axes::Rows => self.vector(&layout, n, "reduced rows have one value for each column of D")?,
-                    Axes::Columns => self.vector(&layout, m, "reduced columns have one value for each row of D")?,
+                    Axes::Rows => self.vector(&layout, "reduction over rows", "N", n)?,
+                    Axes::Columns => self.vector(&layout, "reduction over columns", "M", m)?,
                     Axes::All if layout.len() == 1 => (0, 0),
                     Axes::All => (self.scalar(ScalarKind::PerBatch, &layout)?, 0),
                 };
@@ -485,12 +509,25 @@ impl Check {
     }
 
     /// Strides between batch entries and between elements.
-    fn vector(&self, layout: &Strided, len: usize, rule: &'static str) -> Result<(i64, i64), BindError> {
+    fn vector(
+        &self,
+        layout: &Strided,
+        what: &'static str,
+        extent: &'static str,
+        needed: usize,
+    ) -> Result<(i64, i64), BindError> {
+        let rule = match extent {
+            "N" => "it has one value for each column of D",
+            _ => "it has one value for each row of D",
+        };
         let [_, rows, columns] = layout.extents;
         let [_, row_stride, column_stride] = layout.strides;
         let stride = match (rows, columns) {
-            (1, n) if n == len => column_stride,
-            (m, 1) if m == len => row_stride,
+            (1, n) if n == needed => column_stride,
+            (m, 1) if m == needed => row_stride,
+            (1, given) | (given, 1) => {
+                return Err(BindError::Length { argument: self.argument, what, given, extent, needed, rule });
+            }
             _ => return Err(self.extents(layout, rule)),
         };
         Ok((self.batch(layout)?, stride))
@@ -503,6 +540,25 @@ impl Check {
         }
         let [_, m, n] = layout.strides;
         Ok([self.batch(layout)?, m, n])
+    }
+
+    /// Strides in bits of a matrix that is packed along one of D's directions, which its extents tell: they are alike only where D
+    /// has one element.
+    fn bits(&self, layout: &Strided) -> Result<[i64; 3], BindError> {
+        let (m, n) = (self.output.m, self.output.n);
+        let [_, rows, columns] = layout.extents;
+        let [_, row, column] = layout.strides;
+        let (length, along, strides) = if (rows, columns) == (m, n.div_ceil(8)) {
+            (columns, column, [8 * row, 1])
+        } else if (rows, columns) == (m.div_ceil(8), n) {
+            (rows, row, [1, 8 * column])
+        } else {
+            return Err(self.extents(layout, "a mask has a byte for each 8 columns of D, or for each 8 rows"));
+        };
+        if length > 1 && along != 1 {
+            return Err(self.extents(layout, "a mask is contiguous along the direction in which its bits are packed"));
+        }
+        Ok([8 * self.batch(layout)?, strides[0], strides[1]])
     }
 
     fn scalar(&self, kind: ScalarKind, layout: &Strided) -> Result<i64, BindError> {

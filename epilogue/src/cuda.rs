@@ -3,6 +3,7 @@
 //! The text is straight-line code in the order of the [`Program`], compiled with `--fmad=false`, so the device rounds where
 //! the host does. It knows the user's coordinates only: what a vector runs along is the loaders' affair.
 
+use crate::host::Along;
 use crate::{Field, FieldKind, Number, Op, ParamBlock, Place, Program, Uses, Value};
 use std::fmt::Write;
 use warpwright_numeric::Dtype;
@@ -167,6 +168,11 @@ impl Writer<'_> {
         format!("keep{}", self.field(argument).ordinal)
     }
 
+    /// Whether an optional argument is there.
+    fn there(&self, argument: usize) -> String {
+        format!("p.{}.pointer", self.field(argument))
+    }
+
     fn function(&self, function: &Function) -> String {
         let i = self.functions.iter().position(|f| f == function).unwrap_or_default();
         format!("f{i}_{}", function.name)
@@ -174,6 +180,13 @@ impl Writer<'_> {
 
     fn helpers(&self, text: &mut String) {
         let real = self.real;
+        let mut needed: Vec<&str> = Vec::new();
+        for text in self.functions.iter().flat_map(|f| f.needs) {
+            if !needed.contains(text) {
+                needed.push(text);
+            }
+        }
+        needed.into_iter().for_each(|needed| *text += needed);
         for function in &self.functions {
             let parameters = match function.host {
                 HostFn::Unary(..) => format!("{real} x"),
@@ -198,6 +211,12 @@ impl Writer<'_> {
                 0,
                 format_args!("template <class T> {INLINE} T minimum(T x, T y) {{ return x < y || x != x ? x : y; }}"),
             );
+        }
+        if any(|op| matches!(op, Op::Index(_))) {
+            *text += include_str!("index.cuh");
+        }
+        if any(|op| matches!(op, Op::Mask(_))) {
+            *text += include_str!("mask.cuh");
         }
         if steps.iter().any(|s| matches!(s.op, Op::Convert(t, _) if s.number == Number::Real && !self.keeps(t))) {
             line(text, 0, format_args!("template <class T> {INLINE} {real} rounded({real} x) {{"));
@@ -265,6 +284,10 @@ impl Writer<'_> {
                 FieldKind::Row(t) => ("RowLoad", t),
                 FieldKind::Column(t) => ("ColumnLoad", t),
                 FieldKind::Matrix(t) => ("TileLoad", t),
+                FieldKind::Bits => {
+                    line(text, 2, format_args!("MaskLoad<V> {field};"));
+                    continue;
+                }
             };
             line(text, 2, format_args!("{load}<{}, V> {field};", element.name()));
         }
@@ -277,15 +300,24 @@ impl Writer<'_> {
         line(text, 1, format_args!("{INLINE} Loads<V> load({parameters}) const {{"));
         line(text, 2, format_args!("Loads<V> l = {{}};"));
         for (argument, field) in self.fields().filter(|&(a, _)| self.accesses.staged != Some(Place::Argument(a))) {
+            let leaf = self.program.leaves()[argument];
+            if leaf.unread {
+                continue;
+            }
+            let guard = match leaf.guard {
+                Some(scalar) => format!("if ({}) ", self.keep(scalar)),
+                None if leaf.optional => format!("if ({}) ", self.there(argument)),
+                None => String::new(),
+            };
             let (load, element, bytes) = match field.kind {
                 FieldKind::Scalar | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Reduction(_) => continue,
                 FieldKind::Row(t) => ("load_row", t, self.accesses.vector),
                 FieldKind::Column(t) => ("load_column", t, self.accesses.vector),
                 FieldKind::Matrix(t) => ("load_tile", t, self.accesses.matrix),
-            };
-            let guard = match self.program.leaves()[argument].guard {
-                Some(scalar) => format!("if ({}) ", self.keep(scalar)),
-                None => String::new(),
+                FieldKind::Bits => {
+                    line(text, 2, format_args!("{guard}l.{field} = load_mask<V>(p.{field}, c);"));
+                    continue;
+                }
             };
             let (element, width) = (element.name(), width(bytes, element));
             line(text, 2, format_args!("{guard}l.{field} = {load}<{element}, {width}, V>(p.{field}, c);"));
@@ -350,6 +382,7 @@ impl Writer<'_> {
         match value {
             Value::Accumulator => "acc[v]".to_owned(),
             Value::Scalar(argument) => self.field(argument).to_string(),
+            Value::Constant(bits) => literal(f64::from_bits(bits), self.real == "double"),
             Value::Step(i) => format!("x{i}"),
         }
     }
@@ -385,6 +418,19 @@ impl Writer<'_> {
                 let name = if op == Operator::Maximum { "maximum" } else { "minimum" };
                 format!("{name}<{}>({}, {})", self.number(number), self.value(a), self.value(b))
             }
+            Op::Combine(op, a, b) if op.comparison().is_some() => {
+                let (number, compare) = (self.number(number), op.comparison().unwrap_or_default());
+                format!("static_cast<{number}>({} {compare} {})", self.value(a), self.value(b))
+            }
+            Op::Select(c, a, b) => format!("{} != 0 ? {} : {}", self.value(c), self.value(a), self.value(b)),
+            Op::Index(along) => {
+                let index = if along == Along::M { "row_index" } else { "column_index" };
+                format!("static_cast<{}>({index}(c, v))", self.number(number))
+            }
+            Op::Mask(argument) => format!("static_cast<{}>(l.{}[v])", self.number(number), self.field(argument)),
+            Op::Otherwise(argument, loaded, default) => {
+                format!("{} ? {} : {}", self.there(argument), self.value(loaded), self.value(default))
+            }
             Op::Combine(op, a, b) if number == Number::Exact => {
                 format!("static_cast<long long>({} {} {})", exact(a), op.name(), exact(b))
             }
@@ -402,6 +448,19 @@ impl Writer<'_> {
             }
             Op::ToReal(a) => format!("static_cast<{}>({})", self.real, self.value(a)),
         }
+    }
+}
+
+/// A number of the compute type, exact: the shortest decimal that reads back as it.
+fn literal(x: f64, double: bool) -> String {
+    let (bits, from, suffix) = match double {
+        true => (format!("{:#x}ll", x.to_bits()), "__longlong_as_double", ""),
+        false => (format!("{:#x}", (x as f32).to_bits()), "__int_as_float", "f"),
+    };
+    match double {
+        _ if !x.is_finite() || !double && !(x as f32).is_finite() => format!("{from}({bits})"),
+        true => format!("{x:?}"),
+        false => format!("{:?}{suffix}", x as f32),
     }
 }
 

@@ -70,7 +70,8 @@ pub fn apply3<F: EpilogueFunction, A, B, C>(
 /// The host's body is compiled twice, for `f32` and `f64`, so its literals carry no suffix. The device's text is one CUDA
 /// expression in `x`, `y` and `z`, which are `float` (`double` in an f64 GEMM); it becomes a `__device__` function and is
 /// never pasted into another expression. Host and device agree bit for bit if both use operations that IEEE 754 defines,
-/// in the same order.
+/// in the same order, which is what is taken for granted, and what [`check_function`](crate::check_function) checks. A device's text
+/// that approximates says how far it is off, relative to the result: `within 1e-6` at the end.
 ///
 /// ```
 /// use warpwright_epilogue::{acc, epilogue_fn};
@@ -80,20 +81,21 @@ pub fn apply3<F: EpilogueFunction, A, B, C>(
 ///     pub softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))"
 /// );
 /// epilogue_fn!(lerp: Lerp, |a, b, t| a + t * (b - a), "x + z * (y - x)");
+/// epilogue_fn!(decay: Decay, |x| (-x).exp(), "expf(-x)", within 3e-7);
 ///
 /// let _ = lerp(softsign(acc()), 1.0, 0.25);
 /// ```
 #[macro_export]
 macro_rules! epilogue_fn {
-    ($(#[$m:meta])* $v:vis $name:ident: $tag:ident, |$x:ident| $host:expr, $cuda:expr) => {
-        $crate::epilogue_fn!(@type $v $name $tag Unary [$x] $host, $cuda);
+    ($(#[$m:meta])* $v:vis $name:ident: $tag:ident, |$x:ident| $host:expr, $cuda:expr $(, within $relative:expr)?) => {
+        $crate::epilogue_fn!(@type $v $name $tag Unary [$x] $host, $cuda $(, within $relative)?);
         $(#[$m])*
         $v fn $name<E>(e: impl $crate::IntoExpr<Node = E>) -> $crate::Expr<$crate::Apply<$tag, E>> {
             $crate::apply($tag, e)
         }
     };
-    ($(#[$m:meta])* $v:vis $name:ident: $tag:ident, |$x:ident, $y:ident| $host:expr, $cuda:expr) => {
-        $crate::epilogue_fn!(@type $v $name $tag Binary [$x $y] $host, $cuda);
+    ($(#[$m:meta])* $v:vis $name:ident: $tag:ident, |$x:ident, $y:ident| $host:expr, $cuda:expr $(, within $relative:expr)?) => {
+        $crate::epilogue_fn!(@type $v $name $tag Binary [$x $y] $host, $cuda $(, within $relative)?);
         $(#[$m])*
         $v fn $name<A, B>(
             a: impl $crate::IntoExpr<Node = A>,
@@ -102,8 +104,8 @@ macro_rules! epilogue_fn {
             $crate::apply2($tag, a, b)
         }
     };
-    ($(#[$m:meta])* $v:vis $name:ident: $tag:ident, |$x:ident, $y:ident, $z:ident| $host:expr, $cuda:expr) => {
-        $crate::epilogue_fn!(@type $v $name $tag Ternary [$x $y $z] $host, $cuda);
+    ($(#[$m:meta])* $v:vis $name:ident: $tag:ident, |$x:ident, $y:ident, $z:ident| $host:expr, $cuda:expr $(, within $relative:expr)?) => {
+        $crate::epilogue_fn!(@type $v $name $tag Ternary [$x $y $z] $host, $cuda $(, within $relative)?);
         $(#[$m])*
         $v fn $name<A, B, C>(
             a: impl $crate::IntoExpr<Node = A>,
@@ -113,7 +115,7 @@ macro_rules! epilogue_fn {
             $crate::apply3($tag, a, b, c)
         }
     };
-    (@type $v:vis $name:ident $tag:ident $arity:ident [$($x:ident)+] $host:expr, $cuda:expr) => {
+    (@type $v:vis $name:ident $tag:ident $arity:ident [$($x:ident)+] $host:expr, $cuda:expr $(, within $relative:expr)?) => {
         #[doc = concat!("[`", stringify!($name), "`] as a type.")]
         #[derive(Clone, Copy, Debug)]
         $v struct $tag;
@@ -125,7 +127,8 @@ macro_rules! epilogue_fn {
                 fn double($($x: f64),+) -> f64 {
                     $host
                 }
-                $crate::Function { name: stringify!($name), cuda: $cuda, host: $crate::HostFn::$arity(single, double) }
+                $crate::Function::exact(stringify!($name), $cuda, $crate::HostFn::$arity(single, double))
+                    $(.within($crate::Accuracy::relative($relative)))?
             };
         }
     };
@@ -138,4 +141,4 @@ epilogue_fn!(
 /// [`relu`] as a value.
 pub const RELU: Function = Relu::FUNCTION;
 /// Unary minus as a value.
-pub const NEG: Function = Function { name: "neg", cuda: "-x", host: HostFn::Unary(|x| -x, |x| -x) };
+pub const NEG: Function = Function::exact("neg", "-x", HostFn::Unary(|x| -x, |x| -x));

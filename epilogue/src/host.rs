@@ -206,6 +206,10 @@ impl<'a> Evaluator<'a> {
                 real.row_mut(0, width).fill(scalars[argument]);
                 real.materialize(0, width)
             }
+            Value::Constant(bits) => {
+                real.row_mut(0, width).fill(R::narrow(f64::from_bits(bits)));
+                real.materialize(0, width)
+            }
             Value::Accumulator => &[],
         }
     }
@@ -232,6 +236,7 @@ impl<'a> Evaluator<'a> {
                     let (done, row, lane) = real.split(i + 1, width);
                     let value = |v: Value| match v {
                         Value::Scalar(argument) => Lanes::Splat(scalars[argument]),
+                        Value::Constant(bits) => Lanes::Splat(R::narrow(f64::from_bits(bits))),
                         Value::Step(i) => done.get(i + 1),
                         Value::Accumulator => acc.map_or(Lanes::Splat(R::ZERO), Lanes::Row),
                     };
@@ -258,6 +263,17 @@ impl<'a> Evaluator<'a> {
                         }
                         Op::Apply(function, values) => lanes::apply(function.host, values.map(value), row),
                         Op::Combine(op, a, b) => lanes::combine(op, value(a), value(b), row),
+                        Op::Select(c, a, b) if self.program.number(c) == Number::Exact => {
+                            let keeps = |x: i64| x != 0;
+                            lanes::select(exact_value(exact, c, width), value(a), value(b), row, keeps)
+                        }
+                        Op::Select(c, a, b) => lanes::select(value(c), value(a), value(b), row, |x| x != R::ZERO),
+                        Op::Index(along) => index(at, along, row, |i| R::from_integer(i as i64)),
+                        Op::Mask(argument) => self.mask(at, argument, row, |bit| R::from_integer(bit.into())),
+                        Op::Otherwise(argument, loaded, default) => {
+                            let chosen = if self.is_there(argument) { loaded } else { default };
+                            lanes::unary(value(chosen), row, |x| x)
+                        }
                         Op::Convert(element, a) if self.program.number(a) == Number::Exact => {
                             let lane = lanes::map(exact_value(exact, a, width), row, R::from_integer);
                             lanes::round(element, lane, row)
@@ -275,11 +291,27 @@ impl<'a> Evaluator<'a> {
                     let (done, row, lane) = exact.split(i + 1, width);
                     let value = |v: Value| match v {
                         Value::Step(i) => done.get(i + 1),
-                        Value::Accumulator | Value::Scalar(_) => done.get(0),
+                        Value::Accumulator | Value::Scalar(_) | Value::Constant(_) => done.get(0),
                     };
                     *lane = match step.op {
                         Op::Load(place) => self.load(at, place, row),
                         Op::Combine(op, a, b) => lanes::combine_exact(op, value(a), value(b), row),
+                        Op::Select(c, a, b) if self.program.number(c) == Number::Real => {
+                            let condition = match c {
+                                Value::Step(i) => real.row(i + 1, width),
+                                Value::Scalar(argument) => Lanes::Splat(scalars[argument]),
+                                Value::Constant(bits) => Lanes::Splat(R::narrow(f64::from_bits(bits))),
+                                Value::Accumulator => acc.map_or(Lanes::Splat(R::ZERO), Lanes::Row),
+                            };
+                            lanes::select(condition, value(a), value(b), row, |x| x != R::ZERO)
+                        }
+                        Op::Select(c, a, b) => lanes::select(value(c), value(a), value(b), row, |x| x != 0),
+                        Op::Index(along) => index(at, along, row, |i| i as i64),
+                        Op::Mask(argument) => self.mask(at, argument, row, i64::from),
+                        Op::Otherwise(argument, loaded, default) => {
+                            let chosen = if self.is_there(argument) { loaded } else { default };
+                            lanes::unary(value(chosen), row, |x| x)
+                        }
                         Op::Relu(a) => lanes::unary(value(a), row, |x| x.max(0)),
                         Op::Negate(a) => lanes::unary(value(a), row, i64::wrapping_neg),
                         Op::Convert(element, a) => {
@@ -307,6 +339,18 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// Whether an optional operand is not absent.
+    fn is_there(&self, argument: usize) -> bool {
+        matches!(self.slots[argument], Slot::Operand { .. })
+    }
+
+    fn mask<T: Copy>(&self, at: Segment, argument: usize, row: &mut [T], of: impl Fn(bool) -> T) -> Lane<T> {
+        match self.slots[argument] {
+            Slot::Operand { view, strides } => read::bits(&view, strides, at, row, of),
+            _ => Lane::Splat(of(false)),
+        }
+    }
+
     fn load<T: Target>(&self, at: Segment, place: Place, row: &mut [T]) -> Lane<T> {
         match self.place(place) {
             Some((view, strides)) => read::segment(&view, strides, at, row),
@@ -315,11 +359,23 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+/// Rows or columns of a segment's elements.
+fn index<T: Copy>(at: Segment, along: Along, row: &mut [T], of: impl Fn(usize) -> T) -> Lane<T> {
+    let first = if along == Along::M { at.m } else { at.n };
+    if along != at.along {
+        return Lane::Splat(of(first));
+    }
+    for (i, x) in row.iter_mut().enumerate() {
+        *x = of(first + i);
+    }
+    Lane::Row
+}
+
 /// An integer value as lanes of an arena.
 fn exact_value(exact: &Arena<i64>, value: Value, width: usize) -> Lanes<'_, i64> {
     match value {
         Value::Step(i) => exact.row(i + 1, width),
-        Value::Accumulator | Value::Scalar(_) => exact.row(0, width),
+        Value::Accumulator | Value::Scalar(_) | Value::Constant(_) => exact.row(0, width),
     }
 }
 

@@ -16,6 +16,18 @@ pub struct Previous;
 /// A number of the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar(pub(crate) f64);
+/// A number of the type: the bits of an f64. [`constant!`](crate::constant) makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant<const BITS: u64>;
+/// The element's row in D.
+#[derive(Clone, Copy, Debug)]
+pub struct RowIndex;
+/// The element's column in D.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnIndex;
+/// A matrix of bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Mask<'a>(Arg<'a>);
 
 macro_rules! views {
     ($($(#[$doc:meta])* $name:ident)+) => { $(
@@ -55,6 +67,9 @@ macro_rules! leaf {
 leaf! {
     [] Acc, Acc, Node::LoadAcc, |_s| None;
     [] Previous, Previous, Node::LoadPrevious, |_s| None;
+    [] RowIndex, RowIndex, Node::LoadRowIndex, |_s| None;
+    [] ColumnIndex, ColumnIndex, Node::LoadColumnIndex, |_s| None;
+    ['v,] Mask<'v>, Mask<'static>, Node::LoadMask, |s| [s.0];
     [] Scalar, Scalar, Node::LoadScalar(ScalarKind::Host), |s| [Arg::Number(s.0)];
     ['v, T: ScalarElement,] ScalarPointer<'v, T>, ScalarPointer<'static, T>, Node::LoadScalar(ScalarKind::Pointer), |s| [s.0];
     ['v, T: ScalarElement,] PerBatch<'v, T>, PerBatch<'static, T>, Node::LoadScalar(ScalarKind::PerBatch), |s| [s.0];
@@ -63,6 +78,17 @@ leaf! {
     ['v, T: Element,] Row<'v, T>, Row<'static, T>, Node::LoadRow(T::DTYPE), |s| [s.0];
     ['v, T: Element,] Column<'v, T>, Column<'static, T>, Node::LoadColumn(T::DTYPE), |s| [s.0];
 }
+
+impl<const BITS: u64> Fusion for Constant<BITS> {
+    const NODE: &'static Node = &Node::Constant(BITS);
+    type Shape = Constant<BITS>;
+    fn bind<'a>(self, _: &mut Args<'a>)
+    where
+        Self: 'a,
+    {
+    }
+}
+impl<Ar: Arch, const BITS: u64> NodeOn<Ar> for Constant<BITS> {}
 
 /// What a scalar in memory may be: the type in which the epilogue computes, `f32`, or `f64` in an f64 GEMM.
 #[diagnostic::on_unimplemented(
@@ -77,6 +103,43 @@ impl ScalarElement for f64 {}
 /// The accumulator: what the product of A and B is before the epilogue. With K = 0 it is zero.
 pub fn acc() -> Expr<Acc> {
     Expr(Acc)
+}
+/// The row of D that an element is in, counted from 0, as a number: exact below 2^24 in f32.
+pub fn row_index() -> Expr<RowIndex> {
+    Expr(RowIndex)
+}
+/// The column of D that an element is in, counted from 0, as a number: exact below 2^24 in f32.
+pub fn column_index() -> Expr<ColumnIndex> {
+    Expr(ColumnIndex)
+}
+/// A bit for each element of D, as 0 or 1: what a ReLU kept, for its backward pass.
+///
+/// Bits are packed 8 to a byte along the direction in which D is contiguous, the element of lowest index in the lowest bit; each line
+/// begins with a byte. The view is one of bytes: (batch, M, N / 8 rounded up) for a row-major D, (batch, M / 8 rounded up, N) for a
+/// column-major one, contiguous along the packed direction. One matrix serves a whole batch.
+pub fn mask<V: AsView<u8> + ?Sized>(bits: &V) -> Expr<Mask<'_>> {
+    Expr(Mask(Arg::of(bits)))
+}
+/// A number that is part of the epilogue's type, and hence of the kernel's text, where the compiler may use it: `constant!(0.5)`. A
+/// number without it is an argument, which can change from call to call.
+#[macro_export]
+macro_rules! constant {
+    ($x:expr) => {
+        $crate::constant_of::<{ f64::to_bits($x) }>()
+    };
+}
+/// What [`constant!`](crate::constant) expands to: the number of these bits.
+pub fn constant_of<const BITS: u64>() -> Expr<Constant<BITS>> {
+    Expr(Constant)
+}
+pub(crate) fn optional_row<'v, T: Element, V: AsView<T> + ?Sized>(v: Option<&'v V>) -> Row<'v, T> {
+    Row(Arg::of_option(v), PhantomData)
+}
+pub(crate) fn optional_column<'v, T: Element, V: AsView<T> + ?Sized>(v: Option<&'v V>) -> Column<'v, T> {
+    Column(Arg::of_option(v), PhantomData)
+}
+pub(crate) fn optional_tile<'v, T: Element, V: AsView<T> + ?Sized>(t: Option<&'v V>) -> TileOf<'v, T> {
+    TileOf(Arg::of_option(t), PhantomData)
 }
 /// What D held before the GEMM: `acc() + beta * previous()` accumulates in place.
 pub fn previous() -> Expr<Previous> {

@@ -34,11 +34,13 @@
 
 mod args;
 mod bound;
+mod choice;
 mod collective;
 mod convert;
 pub mod cuda;
 mod expr;
 mod function;
+pub mod functions;
 pub mod host;
 mod leaf;
 mod operator;
@@ -50,15 +52,21 @@ mod sink;
 
 pub use args::{Arg, Args};
 pub use bound::{BindError, Bound, OutputShape};
+pub use choice::{Otherwise, Selected, column_or, identity, row_or, select, tile_or};
 pub use collective::{CollectiveEpilogue, Epilogue, EpilogueContract};
 pub use convert::{Convert, convert};
 pub use expr::{Expr, Fusion, IntoExpr, NodeOn};
 pub use function::{Apply, Apply2, Apply3, EpilogueFunction, NEG, RELU, Relu, apply, apply2, apply3, relu};
+pub use functions::*;
 pub use leaf::{
-    Acc, Column, PerBatch, Previous, Row, Scalar, ScalarElement, ScalarPointer, Source, TileOf, acc, column, per_batch,
-    previous, row, scalar, source, tile,
+    Acc, Column, ColumnIndex, Constant, Mask, PerBatch, Previous, Row, RowIndex, Scalar, ScalarElement, ScalarPointer,
+    Source, TileOf, acc, column, column_index, constant_of, mask, per_batch, previous, row, row_index, scalar, source,
+    tile,
 };
-pub use operator::{Maximum, Minimum, Minus, Negate, Over, Plus, Times, max, min};
+pub use operator::{
+    IsEqual, IsGreater, IsGreaterOrEqual, IsLess, IsLessOrEqual, IsNotEqual, Maximum, Minimum, Minus, Negate, Over,
+    Plus, Times, eq, ge, gt, le, lt, max, min, ne,
+};
 pub use params::{Field, FieldKind, ParamBlock, Stem};
 pub use program::{Leaf, LeafKind, Number, Op, Place, Program, SideStore, Step, Uses, Value};
 pub use share::{Let, Var, share, share_as};
@@ -69,4 +77,4 @@ pub use sink::{
 
 // What `epilogue_fn!` expands to names these.
 #[doc(hidden)]
-pub use warpwright_spec::{Function, HostFn};
+pub use warpwright_spec::{Accuracy, Function, HostFn};

@@ -53,6 +53,18 @@ binary! {
     Maximum;
     /// The smaller; NaN if either is.
     Minimum;
+    /// `a < b`: 1 or 0
+    IsLess;
+    /// `a <= b`: 1 or 0
+    IsLessOrEqual;
+    /// `a > b`: 1 or 0
+    IsGreater;
+    /// `a >= b`: 1 or 0
+    IsGreaterOrEqual;
+    /// `a == b`: 1 or 0
+    IsEqual;
+    /// `a != b`: 1 or 0
+    IsNotEqual;
 }
 
 /// `-a`
@@ -76,11 +88,29 @@ impl<E: Fusion> ops::Neg for Expr<E> {
     }
 }
 
-/// The larger of two values; NaN if either is.
-pub fn max<A, B>(a: impl IntoExpr<Node = A>, b: impl IntoExpr<Node = B>) -> Expr<Maximum<A, B>> {
-    Expr(Maximum(a.into_node(), b.into_node()))
+macro_rules! called {
+    ($($(#[$doc:meta])* $name:ident $node:ident;)+) => { $(
+        $(#[$doc])*
+        pub fn $name<A, B>(a: impl IntoExpr<Node = A>, b: impl IntoExpr<Node = B>) -> Expr<$node<A, B>> {
+            Expr($node(a.into_node(), b.into_node()))
+        }
+    )+ };
 }
-/// The smaller of two values; NaN if either is.
-pub fn min<A, B>(a: impl IntoExpr<Node = A>, b: impl IntoExpr<Node = B>) -> Expr<Minimum<A, B>> {
-    Expr(Minimum(a.into_node(), b.into_node()))
+called! {
+    /// The larger of two values; NaN if either is.
+    max Maximum;
+    /// The smaller of two values; NaN if either is.
+    min Minimum;
+    /// 1 where `a < b`, else 0. With NaN it is 0. Integers are compared exactly.
+    lt IsLess;
+    /// 1 where `a <= b`, else 0. With NaN it is 0. Integers are compared exactly.
+    le IsLessOrEqual;
+    /// 1 where `a > b`, else 0. With NaN it is 0. Integers are compared exactly.
+    gt IsGreater;
+    /// 1 where `a >= b`, else 0. With NaN it is 0. Integers are compared exactly.
+    ge IsGreaterOrEqual;
+    /// 1 where `a == b`, else 0. With NaN it is 0. Integers are compared exactly.
+    eq IsEqual;
+    /// 1 where `a != b`, else 0. With NaN it is 1. Integers are compared exactly.
+    ne IsNotEqual;
 }

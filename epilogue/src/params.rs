@@ -20,6 +20,8 @@ pub enum FieldKind {
     Mask,
     /// What a reduction stores: `{ pointer, stride, batch stride, partial results }`.
     Reduction(Reduction),
+    /// An M x N matrix of bits: as [`FieldKind::Matrix`], its strides in bits.
+    Bits,
 }
 
 /// The letter that a field's name begins with, and the struct that it is of.
@@ -69,7 +71,7 @@ impl FieldKind {
         match self {
             FieldKind::Scalar => Stem::Scalar,
             FieldKind::Row(_) | FieldKind::Column(_) => Stem::Vector,
-            FieldKind::Matrix(_) | FieldKind::Store(_) | FieldKind::Mask => Stem::Tensor,
+            FieldKind::Matrix(_) | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Bits => Stem::Tensor,
             FieldKind::Reduction(_) => Stem::Reduction,
         }
     }
@@ -127,6 +129,7 @@ impl ParamBlock {
             Node::LoadRow(t) => Some(FieldKind::Row(t)),
             Node::LoadColumn(t) => Some(FieldKind::Column(t)),
             Node::LoadSource(t) | Node::LoadTile(t) => Some(FieldKind::Matrix(t)),
+            Node::LoadMask => Some(FieldKind::Bits),
             Node::Sink(Sink::Matrix(t), _) => Some(FieldKind::Store(t)),
             Node::Sink(Sink::Mask, _) => Some(FieldKind::Mask),
             Node::Sink(Sink::Reduce(reduction), _) => Some(FieldKind::Reduction(reduction)),

@@ -6,14 +6,18 @@
 //! sum        = product { ("+" | "-") product }
 //! product    = unary { ("*" | "/") unary }
 //! unary      = "-" unary | atom
-//! atom       = number | "(" expression ")" | "acc" | "previous" | "inf" | "nan"
+//! atom       = number | "(" expression ")" | "acc" | "previous" | "inf" | "nan" | "row_index" | "column_index"
+//!            | "const" "<" [ "-" ] number ">"             part of the kernel, not an argument
 //!            | ("source" | "row" | "column" | "tile") ( "(" name ")" | "<" element ">" [ "(" name ")" ] )
 //!            | "scalar" [ "<" ("pointer" | "per" "batch") ">" ] [ "(" name ")" ]
 //!            | "convert" "<" element ">" "(" expression ")"
 //!            | "aux_store" [ "<" element ">" ] "(" [ name "," ] expression ")"
 //!            | ("aux_mask" | "amax") "(" [ name "," ] expression ")"
 //!            | ("reduce_rows" | "reduce_columns" | "reduce_all") "<" [ "atomic" ] reduction ">" "(" [ name "," ] expression ")"
-//!            | ("max" | "min" | function) "(" expression { "," expression } ")"
+//!            | "mask" [ "(" name ")" ]
+//!            | "otherwise" "(" operand "," expression ")" an operand that may be absent, and what then stands for it
+//!            | ("max" | "min" | "lt" | "le" | "gt" | "ge" | "eq" | "ne" | "select" | "identity" | function)
+//!              "(" expression { "," expression } ")"
 //!            | name                                      a scalar, or what `let` bound
 //! ```
 //!
@@ -46,7 +50,7 @@ impl Parsed {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.arguments.iter().filter_map(|a| match a {
             Argument::Named(name) => Some(name.as_str()),
-            Argument::Number(_) | Argument::Unnamed => None,
+            Argument::Number(_) | Argument::Unnamed | Argument::Absent => None,
         })
     }
 }
@@ -60,6 +64,8 @@ pub enum Argument {
     Named(String),
     /// Nothing: the text says only what kind it is.
     Unnamed,
+    /// Nothing, where an operand may be absent: nothing is bound to its name.
+    Absent,
 }
 
 /// Reads an epilogue with the built-in functions.

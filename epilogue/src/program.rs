@@ -1,6 +1,7 @@
 //! A tree in single-assignment form. The device's text and the host's evaluation both follow it step by step, which is why
 //! they agree bit for bit.
 
+use crate::host::Along;
 use crate::{NEG, ParamBlock, RELU};
 use warpwright_numeric::Dtype;
 use warpwright_spec::{Function, Node, Operator, ScalarKind, Scope, Sink, Violation};
@@ -22,6 +23,8 @@ pub enum Value {
     Accumulator,
     /// The scalar that is this argument, narrowed to the compute type.
     Scalar(usize),
+    /// A number of the tree: the bits of an f64, narrowed to the compute type.
+    Constant(u64),
     /// The result of a step.
     Step(usize),
 }
@@ -55,6 +58,14 @@ pub enum Op {
     Apply(Function, [Value; 3]),
     /// An operator.
     Combine(Operator, Value, Value),
+    /// The second value where the first is not 0, else the third.
+    Select(Value, Value, Value),
+    /// Where the element lies: its row or its column.
+    Index(Along),
+    /// An element of the mask that is this argument: 0 or 1.
+    Mask(usize),
+    /// What was loaded of an argument, or the other value if the argument is absent.
+    Otherwise(usize, Value, Value),
     /// `max(x, 0)` in integers.
     Relu(Value),
     /// `-x` in integers.
@@ -89,6 +100,8 @@ pub enum LeafKind {
     Tile(Dtype),
     /// What a sink stores in.
     Output(Sink),
+    /// A matrix of bits.
+    Mask,
 }
 
 /// One argument of a program.
@@ -98,6 +111,10 @@ pub struct Leaf {
     pub kind: LeafKind,
     /// The scalar argument whose zero drops it: then it is not read.
     pub guard: Option<usize>,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// Whether a constant zero drops it: nobody reads it.
+    pub unread: bool,
 }
 
 /// A value that is stored on the side, once all steps are done.
@@ -220,11 +237,10 @@ impl Program {
     }
     /// When a source is read.
     pub fn reads_source(&self) -> Uses {
-        self.leaves.iter().filter(|l| matches!(l.kind, LeafKind::Source(_))).fold(Uses::default(), |u, l| {
-            match l.guard {
-                None => Uses { always: true, ..u },
-                Some(s) => Uses { guards: u.guards | 1 << s, ..u },
-            }
+        let sources = self.leaves.iter().filter(|l| matches!(l.kind, LeafKind::Source(_)) && !l.unread);
+        sources.fold(Uses::default(), |u, l| match l.guard {
+            None => Uses { always: true, ..u },
+            Some(s) => Uses { guards: u.guards | 1 << s, ..u },
         })
     }
     /// The element types that the device must be able to read, store, or round to.
@@ -232,7 +248,7 @@ impl Program {
         let read = self.leaves.iter().filter_map(|l| match l.kind {
             LeafKind::Row(t) | LeafKind::Column(t) | LeafKind::Source(t) | LeafKind::Tile(t) => Some(t),
             LeafKind::Output(Sink::Matrix(t)) => Some(t),
-            LeafKind::Scalar(_) | LeafKind::Output(_) => None,
+            LeafKind::Scalar(_) | LeafKind::Mask | LeafKind::Output(_) => None,
         });
         let rounded = self.steps.iter().filter_map(|s| match s.op {
             Op::Convert(t, _) => Some(t),
@@ -245,7 +261,7 @@ impl Program {
 fn number(steps: &[Step], exact_accumulator: bool, value: Value) -> Number {
     match value {
         Value::Accumulator if exact_accumulator => Number::Exact,
-        Value::Accumulator | Value::Scalar(_) => Number::Real,
+        Value::Accumulator | Value::Scalar(_) | Value::Constant(_) => Number::Real,
         Value::Step(i) => steps[i].number,
     }
 }
@@ -272,7 +288,7 @@ impl Lowering {
     }
 
     fn leaf(&mut self, kind: LeafKind, guard: Option<usize>) -> usize {
-        self.leaves.push(Leaf { kind, guard });
+        self.leaves.push(Leaf { kind, guard, optional: false, unread: false });
         self.leaves.len() - 1
     }
 
@@ -280,6 +296,19 @@ impl Lowering {
         match self.number(value) {
             Number::Real => value,
             Number::Exact => self.step(Op::ToReal(value), Number::Real),
+        }
+    }
+
+    /// The number of whole values that the kernel computes itself.
+    fn whole(&self) -> Number {
+        if self.exact { Number::Exact } else { Number::Real }
+    }
+
+    /// Two values in one kind of number.
+    fn alike(&mut self, [a, b]: [Value; 2]) -> (Number, [Value; 2]) {
+        match (self.number(a), self.number(b)) {
+            (Number::Exact, Number::Exact) => (Number::Exact, [a, b]),
+            _ => (Number::Real, [self.real(a), self.real(b)]),
         }
     }
 
@@ -319,6 +348,29 @@ impl Lowering {
                 self.load(Place::Previous, self.output)
             }
             Node::LoadScalar(kind) => Value::Scalar(self.leaf(LeafKind::Scalar(kind), None)),
+            Node::Constant(bits) => Value::Constant(bits),
+            Node::LoadRowIndex => self.step(Op::Index(Along::M), self.whole()),
+            Node::LoadColumnIndex => self.step(Op::Index(Along::N), self.whole()),
+            Node::LoadMask => {
+                let argument = self.leaf(LeafKind::Mask, None);
+                self.step(Op::Mask(argument), self.whole())
+            }
+            Node::Otherwise(leaf, default) => {
+                let argument = self.leaves.len();
+                let loaded = self.value(leaf)?;
+                if let Some(leaf) = self.leaves.get_mut(argument) {
+                    leaf.optional = true;
+                }
+                let default = self.value(default)?;
+                let (number, [loaded, default]) = self.alike([loaded, default]);
+                self.step(Op::Otherwise(argument, loaded, default), number)
+            }
+            Node::Select(condition, left, right) => {
+                let condition = self.value(condition)?;
+                let values = [self.value(left)?, self.value(right)?];
+                let (number, [left, right]) = self.alike(values);
+                self.step(Op::Select(condition, left, right), number)
+            }
             Node::LoadSource(t) => self.operand(LeafKind::Source(t), t),
             Node::LoadRow(t) => self.operand(LeafKind::Row(t), t),
             Node::LoadColumn(t) => self.operand(LeafKind::Column(t), t),
@@ -357,6 +409,24 @@ impl Lowering {
     fn combine(&mut self, node: &Node, op: Operator, left: &Node, right: &Node) -> Result<Value, Violation> {
         if node.droppable().is_some() {
             // The leaves are numbered left to right, whichever of them is the scalar.
+            let factor = |n: &Node| if let Node::Constant(bits) = *n { Some(bits) } else { None };
+            if let Some(bits) = factor(left).or(factor(right)) {
+                if f64::from_bits(bits) == 0.0 {
+                    let dropped = if factor(left).is_some() { right } else { left };
+                    if let Node::LoadSource(t) = *dropped {
+                        self.leaves.push(Leaf {
+                            kind: LeafKind::Source(t),
+                            guard: None,
+                            optional: false,
+                            unread: true,
+                        });
+                    }
+                    return Ok(Value::Constant(0));
+                }
+                let (left, right) = (self.value(left)?, self.value(right)?);
+                let (left, right) = (self.real(left), self.real(right));
+                return Ok(self.step(Op::Combine(op, left, right), Number::Real));
+            }
             let kind = |n: &Node| if let Node::LoadScalar(kind) = *n { Some(LeafKind::Scalar(kind)) } else { None };
             let (scalar, term, scalar_first) = match (kind(left), kind(right)) {
                 (Some(kind), _) => {

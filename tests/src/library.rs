@@ -60,6 +60,7 @@ impl Library {
         let mut args = Args::default();
         for argument in &arguments {
             args.push(match argument {
+                Argument::Absent => Arg::Absent,
                 Argument::Number(x) => Arg::Number(*x),
                 Argument::Unnamed => return Err((ErrorKind::NotSupported, "an argument has no name".into())),
                 Argument::Named(name) => match (case.case.scalars.get(name), name.as_str()) {
@@ -197,7 +198,7 @@ fn epilogue(case: &Prepared) -> Result<(&'static Node, Vec<Argument>), Refusal> 
     }
     names.insert("c".into(), NameKind::Operand(case.case.c_type()));
     let functions = user::ALL.iter().fold(Functions::built_in(), |known, f| {
-        known.with(Function { name: f.name, cuda: f.cuda, host: HostFn::Unary(f.single, f.exact) })
+        known.with(Function::exact(f.name, f.cuda, HostFn::Unary(f.single, f.exact)))
     });
     let parsed = expression_with(&case.case.epilogue, &names, &functions)
         .map_err(|e| (ErrorKind::InvalidProblem, e.to_string()))?;

@@ -135,6 +135,28 @@ pub enum InputError {
         /// What would be right.
         needed: String,
     },
+    /// A row or column of another length than D.
+    #[error("{what} {name} has {given} elements, but {extent} is {needed}: give it as many")]
+    Length {
+        /// `row` or `column`.
+        what: &'static str,
+        /// The operand.
+        name: String,
+        /// Its elements.
+        given: usize,
+        /// The extent that it runs along.
+        extent: &'static str,
+        /// That extent.
+        needed: usize,
+    },
+    /// A mask whose elements are not bytes.
+    #[error("the mask {name} has elements of {}, but a mask is bytes of 8 elements each: give an array of u8", given.name())]
+    MaskType {
+        /// The operand.
+        name: String,
+        /// Its elements.
+        given: warpwright::Dtype,
+    },
     /// A type that is not given anywhere.
     #[error("the element of A is not known: give --type-a (as in f16, bf16 or f32), or files with --a and --b")]
     NoType,

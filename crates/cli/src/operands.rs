@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use warpwright::epilogue::parse::{self, NameKind, Names, Parsed};
 use warpwright::spec::{self, ScalarKind};
-use warpwright::{Arg, Args, Node, Order, Stream, TensorError};
+use warpwright::{Arg, Args, Dtype, Node, Order, Stream, TensorError};
 
 /// A and B of a call.
 pub struct Factors {
@@ -101,6 +101,12 @@ struct Value {
 enum Holds {
     Number(f64),
     Matrices(Matrices),
+    /// Bytes of 8 elements, and the same spread out: a byte for each element of the last extent times 8.
+    Bits {
+        packed: Matrices,
+        spread: Matrices,
+    },
+    Absent,
 }
 
 /// What the options say of names.
@@ -139,12 +145,25 @@ impl Epilogue {
     /// Refuses operands that do not fit D, by their names, which a kernel does not know.
     pub fn check(&self, [batch, m, n]: [usize; 3]) -> Result<(), InputError> {
         for (leaf, value) in leaves(self.tree).into_iter().zip(&self.values) {
-            let Holds::Matrices(Matrices { extents, .. }) = &*value.holds else { continue };
+            let (Holds::Matrices(Matrices { extents, .. }) | Holds::Bits { packed: Matrices { extents, .. }, .. }) =
+                &*value.holds
+            else {
+                continue;
+            };
             let (rows, cols) = match leaf {
                 Node::LoadRow(_) => (1, n),
                 Node::LoadColumn(_) => (m, 1),
+                Node::LoadMask => (m, n.div_ceil(8)),
                 _ => (m, n),
             };
+            let vector = match leaf {
+                Node::LoadRow(_) => Some(("row", extents[2], "N", n)),
+                Node::LoadColumn(_) => Some(("column", extents[1], "M", m)),
+                _ => None,
+            };
+            if let Some((what, given, extent, needed)) = vector.filter(|v| v.1 != v.3) {
+                return Err(InputError::Length { what, name: value.name.clone(), given, extent, needed });
+            }
             if extents[1..] != [rows, cols] || (extents[0] != batch && extents[0] != 1) {
                 let what = format!("`{}`", value.name);
                 return Err(InputError::Shape { what, given: shown(*extents), needed: shown([batch, rows, cols]) });
@@ -167,7 +186,10 @@ impl Epilogue {
         for value in &self.values {
             tensors.push(match &*value.holds {
                 Holds::Number(x) => Argument::Number(*x),
-                Holds::Matrices(matrices) => Argument::Tensor(matrix::on_host(matrices)?),
+                Holds::Matrices(matrices) | Holds::Bits { packed: matrices, .. } => {
+                    Argument::Tensor(matrix::on_host(matrices)?)
+                }
+                Holds::Absent => Argument::Absent,
             });
         }
         Ok(Tensors { tensors })
@@ -177,7 +199,8 @@ impl Epilogue {
     pub fn leaves(&self) -> Vec<Leaf> {
         let leaf = |value: &Value| match &*value.holds {
             Holds::Number(x) => Leaf::Number(*x),
-            Holds::Matrices(matrices) => Leaf::Values(Dense::of(matrices)),
+            Holds::Matrices(matrices) | Holds::Bits { spread: matrices, .. } => Leaf::Values(Dense::of(matrices)),
+            Holds::Absent => Leaf::Absent,
         };
         self.values.iter().map(leaf).collect()
     }
@@ -201,6 +224,7 @@ impl Named {
         for (argument, leaf) in parsed.arguments.into_iter().zip(&leaves) {
             let (name, holds) = match argument {
                 parse::Argument::Number(x) => (x.to_string(), Rc::new(Holds::Number(x))),
+                parse::Argument::Absent => (String::new(), Rc::new(Holds::Absent)),
                 parse::Argument::Unnamed => return Err(InputError::Unnamed { leaf: leaf.to_string() }),
                 parse::Argument::Named(name) => {
                     let known = values.iter().zip(&leaves).find(|(value, other)| value.name == name && *other == leaf);
@@ -221,6 +245,14 @@ impl Named {
         let Some(array) = self.arrays.get(name) else {
             return Ok(Holds::Number(self.scalars.get(name).copied().unwrap_or(f64::NAN)));
         };
+        if *leaf == Node::LoadMask {
+            let packed = array.clone().matrices(&format!("`{name}`"))?;
+            if packed.dtype != Dtype::U8 {
+                return Err(InputError::MaskType { name: name.to_owned(), given: packed.dtype });
+            }
+            let spread = spread(&packed);
+            return Ok(Holds::Bits { packed, spread });
+        }
         let matrices = match leaf {
             Node::LoadRow(_) if array.shape.len() < 3 => array.clone().vector(&format!("the row `{name}`"), true),
             Node::LoadColumn(_) if array.shape.len() < 3 => {
@@ -232,13 +264,26 @@ impl Named {
     }
 }
 
+/// The bits of a row-major mask, an element each.
+fn spread(packed: &Matrices) -> Matrices {
+    let [batch, rows, columns] = packed.extents;
+    let dense = Dense::of(packed);
+    let mut bytes = Vec::with_capacity(8 * batch * rows * columns);
+    for b in 0..batch {
+        for row in 0..rows {
+            for column in 0..8 * columns {
+                bytes.push(dense.at(b, row, column / 8) as u8 >> (column % 8) & 1);
+            }
+        }
+    }
+    Matrices { dtype: Dtype::U8, extents: [batch, rows, 8 * columns], order: Order::RowMajor, bytes }
+}
+
 /// The nodes that have an argument, in the order of arguments.
 fn leaves(node: &Node) -> Vec<Node> {
     match node {
         Node::Sink(_, value) => core::iter::once(*node).chain(leaves(value)).collect(),
-        Node::LoadSource(_) | Node::LoadScalar(_) | Node::LoadRow(_) | Node::LoadColumn(_) | Node::LoadTile(_) => {
-            vec![*node]
-        }
+        leaf if leaf.is_argument() => vec![*leaf],
         _ => node.children().into_iter().flatten().flat_map(leaves).collect(),
     }
 }
@@ -251,6 +296,7 @@ pub struct Tensors {
 enum Argument {
     Number(f64),
     Tensor(Box<dyn Matrix>),
+    Absent,
 }
 
 impl Tensors {
@@ -259,6 +305,7 @@ impl Tensors {
         let moved = |argument: &Argument| match argument {
             Argument::Number(x) => Ok(Argument::Number(*x)),
             Argument::Tensor(tensor) => tensor.to_device(stream).map(Argument::Tensor),
+            Argument::Absent => Ok(Argument::Absent),
         };
         Ok(Tensors { tensors: self.tensors.iter().map(moved).collect::<Result<_, _>>()? })
     }
@@ -270,6 +317,7 @@ impl Tensors {
             args.push(match argument {
                 Argument::Number(x) => Arg::Number(*x),
                 Argument::Tensor(tensor) => Arg::Read(tensor.raw()),
+                Argument::Absent => Arg::Absent,
             });
         }
         args

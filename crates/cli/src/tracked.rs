@@ -22,6 +22,8 @@ pub enum Leaf {
     Number(f64),
     /// A matrix or vector; extents of 1 repeat.
     Values(Dense),
+    /// Nothing.
+    Absent,
 }
 
 /// Where an element lies: batch entry, row, column.
@@ -67,8 +69,31 @@ impl Walk<'_, '_> {
             Node::LoadAcc => self.acc,
             // D is a new file: what it held is zero.
             Node::LoadPrevious => Tracked { value: 0.0, error: 0.0 },
-            Node::LoadSource(_) | Node::LoadScalar(_) | Node::LoadRow(_) | Node::LoadColumn(_) | Node::LoadTile(_) => {
-                self.leaf()
+            Node::LoadSource(_)
+            | Node::LoadScalar(_)
+            | Node::LoadRow(_)
+            | Node::LoadColumn(_)
+            | Node::LoadTile(_)
+            | Node::LoadMask => self.leaf(),
+            Node::Constant(bits) => {
+                let value = f64::from_bits(bits);
+                Tracked { value, error: value.abs() * self.of.rounding }
+            }
+            Node::LoadRowIndex => self.index(self.place.1),
+            Node::LoadColumnIndex => self.index(self.place.2),
+            Node::Otherwise(leaf, default) => {
+                let there = !matches!(self.of.leaves.get(self.next), Some(Leaf::Absent));
+                let (leaf, default) = (self.value(leaf), self.value(default));
+                if there { leaf } else { default }
+            }
+            Node::Select(condition, a, b) => {
+                let (condition, a, b) = (self.value(condition), self.value(a), self.value(b));
+                let chosen = if condition.value != 0.0 { a } else { b };
+                // Where a right kernel may decide otherwise, so may its value.
+                let other = if condition.value != 0.0 { b } else { a };
+                let open = condition.error > 0.0;
+                let apart = if open { (chosen.value - other.value).abs() + other.error } else { 0.0 };
+                Tracked { error: chosen.error.max(apart), ..chosen }
             }
             Node::Shared(id) => self.shared.get(usize::from(id)).copied().flatten().unwrap_or(NAN),
             Node::Bind(id, value, body) => {
@@ -109,15 +134,23 @@ impl Walk<'_, '_> {
         let value = match self.of.leaves.get(self.next) {
             Some(Leaf::Number(x)) => *x,
             Some(Leaf::Values(dense)) => dense.at(b, m, n),
-            None => f64::NAN,
+            Some(Leaf::Absent) | None => f64::NAN,
         };
         self.next += 1;
         // A leaf that the type of the epilogue does not hold is rounded to it.
         Tracked { value, error: value.abs() * self.of.rounding }
     }
 
+    fn index(&self, at: usize) -> Tracked {
+        let value = at as f64;
+        Tracked { value, error: value * self.of.rounding }
+    }
+
     /// Whether the scalar of a product is zero; the product's own leaves are the next ones to be read.
     fn is_zero(&self, left: &Node, right: &Node) -> bool {
+        if let Node::Constant(bits) = *if matches!(left, Node::Constant(_)) { left } else { right } {
+            return f64::from_bits(bits) == 0.0;
+        }
         let at = if matches!(left, Node::LoadScalar(_)) { self.next } else { self.next + left.arguments() };
         debug_assert!(matches!(left, Node::LoadScalar(_)) || matches!(right, Node::LoadScalar(_)));
         matches!(self.of.leaves.get(at), Some(Leaf::Number(x)) if *x == 0.0)
@@ -136,6 +169,7 @@ impl Walk<'_, '_> {
             }
             Operator::Maximum => (either(x.value, y.value, f64::max), x.error.max(y.error)),
             Operator::Minimum => (either(x.value, y.value, f64::min), x.error.max(y.error)),
+            _ => return compared(op, x, y),
         };
         let conversions = if self.of.integers { (x.value.abs() + y.value.abs()) * self.of.rounding } else { 0.0 };
         let exact = matches!(op, Operator::Maximum | Operator::Minimum);
@@ -160,8 +194,26 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        Tracked { value, error: error + FUNCTION_ROUNDINGS * self.of.rounding * (value.abs() + error) }
+        let bits = if self.of.rounding < 2f64.powi(-24) { 53 } else { 24 };
+        let own = function.accuracy.allows(x.value.abs() + x.error, value.abs() + error, bits);
+        Tracked { value, error: error + own + FUNCTION_ROUNDINGS * self.of.rounding * (value.abs() + error) }
     }
+}
+
+/// A comparison: 1 or 0, and open where the bounds of its sides meet.
+fn compared(op: Operator, x: Tracked, y: Tracked) -> Tracked {
+    let (a, b) = (x.value, y.value);
+    let holds = match op {
+        Operator::IsLess => a < b,
+        Operator::IsLessOrEqual => a <= b,
+        Operator::IsGreater => a > b,
+        Operator::IsGreaterOrEqual => a >= b,
+        Operator::IsEqual => a == b,
+        _ => a != b,
+    };
+    let slack = x.error + y.error;
+    let open = slack > 0.0 && (a - b).abs() <= slack;
+    Tracked { value: f64::from(u8::from(holds)), error: f64::from(u8::from(open)) }
 }
 
 const NAN: Tracked = Tracked { value: f64::NAN, error: f64::NAN };

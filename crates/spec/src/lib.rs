@@ -5,6 +5,7 @@
 mod bounded;
 mod check;
 mod desc;
+mod function;
 mod major;
 mod node;
 mod operand;
@@ -24,6 +25,7 @@ mod work;
 pub use bounded::Bounded;
 pub use check::{MAX_ARGUMENTS, check, check_shared_memory, enforce};
 pub use desc::*;
+pub use function::*;
 pub use major::*;
 pub use node::*;
 pub use operand::*;

@@ -1,7 +1,7 @@
 //! The value that an epilogue's type reifies to. No function here knows a node *type*, so trees parsed at run time take
 //! the same path.
 
-use crate::Sink;
+use crate::{Function, Sink};
 use warpwright_numeric::Dtype;
 
 /// Where a scalar leaf finds its number when the kernel runs.
@@ -27,16 +27,28 @@ pub enum Node {
     LoadPrevious,
     /// A number, held in f64 and narrowed to the compute type.
     LoadScalar(ScalarKind),
+    /// A number that is part of the tree, hence of the kernel's text: the bits of an f64.
+    Constant(u64),
+    /// The element's row in D, as a number.
+    LoadRowIndex,
+    /// The element's column in D, as a number.
+    LoadColumnIndex,
     /// A vector along N: one value per column.
     LoadRow(Dtype),
     /// A vector along M: one value per row.
     LoadColumn(Dtype),
     /// Another M x N operand.
     LoadTile(Dtype),
+    /// A bit for each element, 0 or 1: 8 to a byte along the direction in which D is contiguous, the lowest first.
+    LoadMask,
+    /// An operand that may be absent, which is seen when the kernel runs, and what then stands for it.
+    Otherwise(&'static Node, &'static Node),
     /// A function of one to three values.
     Apply(Function, [Option<&'static Node>; 3]),
     /// An operator of two values.
     Combine(Operator, &'static Node, &'static Node),
+    /// The second value where the first is not 0 (NaN is not), else the third.
+    Select(&'static Node, &'static Node, &'static Node),
     /// Rounds to an element type, saturating where the type says so, and goes on in the compute type.
     Convert(Dtype, &'static Node),
     /// Binds a shared sub-expression: number, value, body.
@@ -45,52 +57,6 @@ pub enum Node {
     Shared(u8),
     /// A value that is passed on, and stored on the side: the argument is what it is stored in.
     Sink(Sink, &'static Node),
-}
-
-/// A function of one to three numbers. A user's own function is the same thing as a built-in one.
-#[derive(Clone, Copy, Debug)]
-pub struct Function {
-    /// A C identifier, unique within a tree.
-    pub name: &'static str,
-    /// A CUDA expression in `x`, `y`, `z`.
-    pub cuda: &'static str,
-    /// What the host computes.
-    pub host: HostFn,
-}
-
-/// The host's body of a [`Function`], in both compute types.
-#[derive(Clone, Copy, Debug)]
-pub enum HostFn {
-    /// Of one number.
-    Unary(fn(f32) -> f32, fn(f64) -> f64),
-    /// Of two numbers.
-    Binary(fn(f32, f32) -> f32, fn(f64, f64) -> f64),
-    /// Of three numbers.
-    Ternary(fn(f32, f32, f32) -> f32, fn(f64, f64, f64) -> f64),
-}
-
-impl HostFn {
-    /// How many numbers it takes.
-    pub const fn arity(&self) -> usize {
-        match self {
-            HostFn::Unary(..) => 1,
-            HostFn::Binary(..) => 2,
-            HostFn::Ternary(..) => 3,
-        }
-    }
-}
-
-// Identity is what reaches the GPU. Comparing function pointers would be wrong: they are not unique.
-impl PartialEq for Function {
-    fn eq(&self, o: &Self) -> bool {
-        (self.name, self.cuda, self.host.arity()) == (o.name, o.cuda, o.host.arity())
-    }
-}
-impl Eq for Function {}
-impl core::hash::Hash for Function {
-    fn hash<H: core::hash::Hasher>(&self, h: &mut H) {
-        (self.name, self.cuda).hash(h)
-    }
 }
 
 /// An operator of two numbers.
@@ -108,6 +74,18 @@ pub enum Operator {
     Maximum,
     /// The smaller; NaN if either is.
     Minimum,
+    /// `a < b`: 1 or 0, as all comparisons. One with NaN is 0, but that for inequality.
+    IsLess,
+    /// `a <= b`
+    IsLessOrEqual,
+    /// `a > b`
+    IsGreater,
+    /// `a >= b`
+    IsGreaterOrEqual,
+    /// `a == b`
+    IsEqual,
+    /// `a != b`
+    IsNotEqual,
 }
 
 impl Operator {
@@ -120,18 +98,47 @@ impl Operator {
             Operator::Over => "/",
             Operator::Maximum => "max",
             Operator::Minimum => "min",
+            Operator::IsLess => "lt",
+            Operator::IsLessOrEqual => "le",
+            Operator::IsGreater => "gt",
+            Operator::IsGreaterOrEqual => "ge",
+            Operator::IsEqual => "eq",
+            Operator::IsNotEqual => "ne",
         }
     }
+    /// Those that are written as functions.
+    pub const CALLED: [Operator; 8] = [
+        Operator::Maximum,
+        Operator::Minimum,
+        Operator::IsLess,
+        Operator::IsLessOrEqual,
+        Operator::IsGreater,
+        Operator::IsGreaterOrEqual,
+        Operator::IsEqual,
+        Operator::IsNotEqual,
+    ];
     /// Whether it stands between its operands.
     pub const fn infix(self) -> bool {
-        !matches!(self, Operator::Maximum | Operator::Minimum)
+        matches!(self, Operator::Plus | Operator::Minus | Operator::Times | Operator::Over)
+    }
+    /// The C++ operator that compares, if it is one.
+    pub const fn comparison(self) -> Option<&'static str> {
+        Some(match self {
+            Operator::IsLess => "<",
+            Operator::IsLessOrEqual => "<=",
+            Operator::IsGreater => ">",
+            Operator::IsGreaterOrEqual => ">=",
+            Operator::IsEqual => "==",
+            Operator::IsNotEqual => "!=",
+            _ => return None,
+        })
     }
     /// Binding strength of an infix operator; functions bind tightest.
     const fn precedence(self) -> u8 {
         match self {
             Operator::Plus | Operator::Minus => 1,
             Operator::Times | Operator::Over => 2,
-            Operator::Maximum | Operator::Minimum => 3,
+            _ => 3,
         }
     }
 }
@@ -153,7 +160,8 @@ impl Node {
         match *self {
             Node::Apply(_, c) => c,
             Node::Convert(_, e) | Node::Sink(_, e) => [Some(e), None, None],
-            Node::Combine(_, a, b) | Node::Bind(_, a, b) => [Some(a), Some(b), None],
+            Node::Combine(_, a, b) | Node::Bind(_, a, b) | Node::Otherwise(a, b) => [Some(a), Some(b), None],
+            Node::Select(c, a, b) => [Some(c), Some(a), Some(b)],
             _ => [None, None, None],
         }
     }
@@ -195,11 +203,24 @@ impl Node {
         self.any(Kind::Previous)
     }
 
+    /// Whether this is a leaf that reads an argument.
+    pub const fn is_argument(&self) -> bool {
+        matches!(
+            self,
+            Node::LoadSource(_)
+                | Node::LoadScalar(_)
+                | Node::LoadRow(_)
+                | Node::LoadColumn(_)
+                | Node::LoadTile(_)
+                | Node::LoadMask
+        )
+    }
+
     /// How many arguments the tree binds: one per leaf that is neither the accumulator, the previous D nor a shared value, and one
     /// per sink. A sink's argument comes before those of the value that it stores.
     pub const fn arguments(&self) -> usize {
         let mut n = match self {
-            Node::LoadSource(_) | Node::LoadScalar(_) | Node::LoadRow(_) | Node::LoadColumn(_) | Node::LoadTile(_) => 1,
+            leaf if leaf.is_argument() => 1,
             Node::Sink(..) => 1,
             _ => 0,
         };
@@ -256,7 +277,7 @@ impl Node {
     /// then the scalar and the term.
     pub fn droppable(&self) -> Option<(&'static Node, &'static Node)> {
         let Node::Combine(Operator::Times, a, b) = *self else { return None };
-        let scalar = |x: &Node| matches!(x, Node::LoadScalar(_));
+        let scalar = |x: &Node| matches!(x, Node::LoadScalar(_) | Node::Constant(_));
         let term = |x: &Node| matches!(x, Node::LoadAcc | Node::LoadSource(_) | Node::LoadPrevious);
         match (scalar(a) && term(b), scalar(b) && term(a)) {
             (true, _) => Some((a, b)),
@@ -273,6 +294,14 @@ enum Kind {
     Previous,
 }
 
+/// A number as the notation has it.
+struct Shown(f64);
+impl core::fmt::Display for Shown {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if self.0.is_nan() { f.write_str("nan") } else { write!(f, "{}", self.0) }
+    }
+}
+
 /// The notation that users write, for messages and for the command line.
 impl core::fmt::Display for Node {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -280,6 +309,12 @@ impl core::fmt::Display for Node {
             Node::LoadAcc => f.write_str("acc"),
             Node::LoadPrevious => f.write_str("previous"),
             Node::LoadScalar(ScalarKind::Host) => f.write_str("scalar"),
+            Node::Constant(bits) => write!(f, "const<{}>", Shown(f64::from_bits(bits))),
+            Node::LoadRowIndex => f.write_str("row_index"),
+            Node::LoadColumnIndex => f.write_str("column_index"),
+            Node::LoadMask => f.write_str("mask"),
+            Node::Otherwise(leaf, default) => write!(f, "otherwise({leaf}, {default})"),
+            Node::Select(c, a, b) => write!(f, "select({c}, {a}, {b})"),
             Node::LoadScalar(ScalarKind::Pointer) => f.write_str("scalar<pointer>"),
             Node::LoadScalar(ScalarKind::PerBatch) => f.write_str("scalar<per batch>"),
             Node::Shared(i) => write!(f, "shared{i}"),

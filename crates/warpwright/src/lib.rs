@@ -108,11 +108,14 @@ pub use warpwright_builder::{
     AnyGemm, ArgumentsOf, BuildError, CallArgs, Composed, DynGemm, Gemm, GemmBuilder, Kernel, Kernels, Operands,
     OperandsOf, Plan, PlanError, PlanOf, RunError,
 };
+pub use warpwright_epilogue::functions::*;
 pub use warpwright_epilogue::{
-    Acc, Apply, Apply2, Apply3, Arg, Args, CollectiveEpilogue, Column, Convert, Epilogue, EpilogueFunction, Expr,
-    Fusion, IntoExpr, Let, Maximum, Minimum, Minus, Negate, NodeOn, Over, PerBatch, Plus, Previous, Relu, Row, Scalar,
-    ScalarPointer, Source, TileOf, Times, Var, acc, apply, apply2, apply3, column, convert, epilogue_fn, max, min,
-    per_batch, previous, relu, row, scalar, share, share_as, source, tile,
+    Acc, Accuracy, Apply, Apply2, Apply3, Arg, Args, CollectiveEpilogue, Column, ColumnIndex, Constant, Convert,
+    Epilogue, EpilogueFunction, Expr, Function, Fusion, HostFn, IntoExpr, IsEqual, IsGreater, IsGreaterOrEqual, IsLess,
+    IsLessOrEqual, IsNotEqual, Let, Mask, Maximum, Minimum, Minus, Negate, NodeOn, Otherwise, Over, PerBatch, Plus,
+    Previous, Relu, Row, RowIndex, Scalar, ScalarPointer, Selected, Source, TileOf, Times, Var, acc, apply, apply2,
+    apply3, column, column_index, column_or, constant, convert, epilogue_fn, eq, ge, gt, identity, le, lt, mask, max,
+    min, ne, per_batch, previous, relu, row, row_index, row_or, scalar, select, share, share_as, source, tile, tile_or,
 };
 pub use warpwright_epilogue::{
     AllColumns, AllElements, AllRows, Amax, Atomic, AuxStore, MaskStore, Max, Min, Reduce, ReduceAxes, ReduceOperator,
@@ -148,4 +151,8 @@ pub mod prelude {
         f16, i4, max, min, per_batch, previous, reduce_all, reduce_columns, reduce_rows, relu, row, scalar, share,
         share_as, source, tf32, tile, u4,
     };
+    pub use crate::{
+        column_index, column_or, constant, eq, ge, gt, identity, le, lt, mask, ne, row_index, row_or, select, tile_or,
+    };
+    pub use warpwright_epilogue::functions::*;
 }

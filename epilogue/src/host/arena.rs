@@ -14,6 +14,15 @@ pub(super) enum Lanes<'x, T> {
     Row(&'x [T]),
 }
 
+impl<T: Copy> Lanes<'_, T> {
+    pub(super) fn at(self, i: usize) -> T {
+        match self {
+            Lanes::Splat(x) => x,
+            Lanes::Row(xs) => xs[i],
+        }
+    }
+}
+
 /// Rows of values, and what each holds.
 #[derive(Default, Debug)]
 pub(super) struct Arena<T> {

@@ -189,7 +189,17 @@ pub(super) fn combine<R: Real>(op: Operator, a: Lanes<'_, R>, b: Lanes<'_, R>, r
         Operator::Over => zip(a, b, row, |a, b| a / b),
         Operator::Maximum => zip(a, b, row, maximum),
         Operator::Minimum => zip(a, b, row, minimum),
+        Operator::IsLess => zip(a, b, row, |a, b| truth(a < b)),
+        Operator::IsLessOrEqual => zip(a, b, row, |a, b| truth(a <= b)),
+        Operator::IsGreater => zip(a, b, row, |a, b| truth(a > b)),
+        Operator::IsGreaterOrEqual => zip(a, b, row, |a, b| truth(a >= b)),
+        Operator::IsEqual => zip(a, b, row, |a, b| truth(a == b)),
+        Operator::IsNotEqual => zip(a, b, row, |a, b| truth(a != b)),
     }
+}
+
+fn truth<R: Real>(holds: bool) -> R {
+    R::from_integer(holds.into())
 }
 
 /// Division is never exact: it gives 0 here, and no program holds it.
@@ -201,6 +211,12 @@ pub(super) fn combine_exact(op: Operator, a: Lanes<'_, i64>, b: Lanes<'_, i64>, 
         Operator::Over => Lane::Splat(0),
         Operator::Maximum => zip(a, b, row, i64::max),
         Operator::Minimum => zip(a, b, row, i64::min),
+        Operator::IsLess => zip(a, b, row, |a, b| (a < b).into()),
+        Operator::IsLessOrEqual => zip(a, b, row, |a, b| (a <= b).into()),
+        Operator::IsGreater => zip(a, b, row, |a, b| (a > b).into()),
+        Operator::IsGreaterOrEqual => zip(a, b, row, |a, b| (a >= b).into()),
+        Operator::IsEqual => zip(a, b, row, |a, b| (a == b).into()),
+        Operator::IsNotEqual => zip(a, b, row, |a, b| (a != b).into()),
     }
 }
 
@@ -210,12 +226,27 @@ pub(super) fn apply<R: Real>(function: HostFn, values: [Lanes<'_, R>; 3], row: &
         Body::Unary(f) => unary(x, row, f),
         Body::Binary(f) => zip(x, y, row, f),
         Body::Ternary(f) => {
-            let at = |v: Lanes<'_, R>, i: usize| match v {
-                Lanes::Splat(x) => x,
-                Lanes::Row(xs) => xs[i],
-            };
             for (i, out) in row.iter_mut().enumerate() {
-                *out = f(at(x, i), at(y, i), at(z, i));
+                *out = f(x.at(i), y.at(i), z.at(i));
+            }
+            Lane::Row
+        }
+    }
+}
+
+/// Element by element, the second where the first is kept, else the third.
+pub(super) fn select<C: Copy, T: Copy>(
+    condition: Lanes<'_, C>,
+    a: Lanes<'_, T>,
+    b: Lanes<'_, T>,
+    row: &mut [T],
+    keeps: impl Fn(C) -> bool,
+) -> Lane<T> {
+    match condition {
+        Lanes::Splat(c) => unary(if keeps(c) { a } else { b }, row, |x| x),
+        Lanes::Row(condition) => {
+            for (i, (out, &c)) in row.iter_mut().zip(condition).enumerate() {
+                *out = if keeps(c) { a.at(i) } else { b.at(i) };
             }
             Lane::Row
         }

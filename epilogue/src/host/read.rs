@@ -96,6 +96,32 @@ pub(super) fn segment<R: Target>(view: &RawView<'_>, strides: [i64; 3], at: Segm
     })
 }
 
+/// Reads the bits of a mask under a segment; strides are in bits.
+///
+/// # Panics
+/// As [`segment`].
+pub(super) fn bits<T: Copy>(
+    view: &RawView<'_>,
+    [batch, m, n]: [i64; 3],
+    at: Segment,
+    row: &mut [T],
+    of: impl Fn(bool) -> T,
+) -> Lane<T> {
+    let stride = if at.along == Along::N { n } else { m };
+    let first = at.batch as i64 * batch + at.m as i64 * m + at.n as i64 * n;
+    let last = first + (row.len().max(1) as i64 - 1) * stride;
+    assert!(view.space() == Space::Host, "a mask is in the memory of {}, which the host cannot read", view.space());
+    assert!(first >= 0 && last >= 0 && (last as usize) / 8 < view.bytes(), "a segment is not within a mask");
+    let base = ptr::with_exposed_provenance::<u8>(view.address() as usize);
+    for (i, x) in row.iter_mut().enumerate() {
+        let bit = (first + i as i64 * stride) as usize;
+        // SAFETY: the first and the last bit lie within the view's bytes, as asserted above, and so do those between them.
+        let byte = unsafe { base.wrapping_add(bit / 8).read() };
+        *x = of(byte >> (bit % 8) & 1 == 1);
+    }
+    Lane::Row
+}
+
 /// Elements that share bytes.
 fn packed<R: Target>(view: &RawView<'_>, dtype: Dtype, first: usize, stride: usize, row: &mut [R]) -> Lane<R> {
     // Bits of an element are gathered byte by byte, so that no byte outside of its own is touched.

@@ -150,6 +150,14 @@ impl Evaluator<'_> {
                 double.row_mut(0, width).fill(self.scalar(argument, batch));
                 Values::F64(double.row_mut(0, width))
             }
+            (Value::Constant(bits), _, Accumulators::F64(_)) => {
+                double.row_mut(0, width).fill(f64::from_bits(bits));
+                Values::F64(double.row_mut(0, width))
+            }
+            (Value::Constant(bits), ..) => {
+                single.row_mut(0, width).fill(f64::from_bits(bits) as f32);
+                Values::F32(single.row_mut(0, width))
+            }
             (Value::Scalar(argument), ..) => {
                 single.row_mut(0, width).fill(self.scalar(argument, batch) as f32);
                 Values::F32(single.row_mut(0, width))

@@ -217,7 +217,7 @@ fn what_does_not_fit_is_refused() {
     };
     let e = acc() + row(&bias);
     let error = refused(&args(e), node(&e), shape(1, 3, 5));
-    let text = "epilogue argument 0 (row(..)) is 1 x 1 x 4 (batch x rows x columns), but D is 1 x 3 x 5: a row has one value for each column of D";
+    let text = "the row that is epilogue argument 0 has 4 elements, but N is 5: it has one value for each column of D";
     assert_eq!(error.to_string(), text);
     let e = acc() + 1.5 * source(&bias);
     assert!(matches!(refused(&args(e), node(&e), shape(1, 3, 5)), BindError::Extents { argument: 1, .. }));

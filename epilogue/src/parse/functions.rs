@@ -1,6 +1,5 @@
 //! The functions that an epilogue in text may call.
 
-use crate::{NEG, RELU};
 use warpwright_spec::Function;
 
 /// Functions by name.
@@ -8,9 +7,9 @@ use warpwright_spec::Function;
 pub struct Functions(Vec<Function>);
 
 impl Functions {
-    /// What the library defines: `relu` and `neg`. (`max`, `min` and `convert` belong to the notation.)
+    /// What the library defines. (`max`, `min`, comparisons, `select` and `convert` belong to the notation.)
     pub fn built_in() -> Functions {
-        Functions(vec![RELU, NEG])
+        Functions(crate::functions::all().collect())
     }
 
     /// One more, such as `Softplus::FUNCTION` of a type that [`epilogue_fn!`](crate::epilogue_fn) made. It replaces one of

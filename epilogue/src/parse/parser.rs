@@ -27,6 +27,8 @@ pub(super) struct Parser<'t> {
     scope: Vec<(&'t str, u8)>,
     depth: usize,
     operators: usize,
+    /// Whether the operand that is read may be absent.
+    optional: bool,
 }
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -48,6 +50,7 @@ impl<'t> Parser<'t> {
             scope: Vec::new(),
             depth: 0,
             operators: 0,
+            optional: false,
         }
     }
 
@@ -236,6 +239,19 @@ impl<'t> Parser<'t> {
         match name {
             "acc" => Ok(Node::LoadAcc),
             "previous" => Ok(Node::LoadPrevious),
+            "row_index" => Ok(Node::LoadRowIndex),
+            "column_index" => Ok(Node::LoadColumnIndex),
+            "const" => self.constant(),
+            "mask" => self.mask(),
+            "otherwise" => self.otherwise(token),
+            "select" => {
+                let [condition, a, b] = self.call(token, name)?;
+                Ok(Node::Select(intern(condition), intern(a), intern(b)))
+            }
+            "identity" => {
+                let [value] = self.call(token, name)?;
+                Ok(value)
+            }
             "inf" => Ok(self.number(f64::INFINITY)),
             "nan" => Ok(self.number(f64::NAN)),
             "source" => self.operand(name, Node::LoadSource),
@@ -247,11 +263,14 @@ impl<'t> Parser<'t> {
                 let [value] = self.call(token, name)?;
                 Ok(Node::Convert(element, intern(value)))
             }
-            "max" => self.pair(token, name, Operator::Maximum),
-            "min" => self.pair(token, name, Operator::Minimum),
             _ => match self.sink(token, name) {
                 Some(node) => node,
-                None if self.peek().kind == Kind::Sign('(') && name != "scalar" => self.function(token, name),
+                None if self.peek().kind == Kind::Sign('(') && name != "scalar" => {
+                    match Operator::CALLED.into_iter().find(|op| op.name() == name) {
+                        Some(op) => self.pair(token, name, op),
+                        None => self.function(token, name),
+                    }
+                }
                 None => self.scalar(token, name),
             },
         }
@@ -264,7 +283,8 @@ impl<'t> Parser<'t> {
 
     fn function(&mut self, token: Token<'t>, name: &str) -> Result<Node> {
         let Some(function) = self.functions.get(name) else {
-            let names: Vec<_> = self.functions.names().chain(["max", "min", "convert"]).collect();
+            let called = Operator::CALLED.into_iter().map(Operator::name);
+            let names: Vec<_> = self.functions.names().chain(called).chain(["select", "identity", "convert"]).collect();
             let problem = format!("there is no function `{name}`");
             return Err(self.error(token, problem, format!("functions are {}", list(&names))));
         };
@@ -309,6 +329,64 @@ impl<'t> Parser<'t> {
         Ok(element)
     }
 
+    /// `const<0.5>`.
+    fn constant(&mut self) -> Result<Node> {
+        self.need('<', "after `const`")?;
+        let negative = self.take('-');
+        let token = self.next();
+        let magnitude = match token.kind {
+            Kind::Number(x) => x,
+            Kind::Name("inf") => f64::INFINITY,
+            Kind::Name("nan") => f64::NAN,
+            _ => {
+                let problem = format!("expected a number, found {}", self.describe(token));
+                return Err(self.error(token, problem, "write `const<0.5>`"));
+            }
+        };
+        self.need('>', "after the number")?;
+        Ok(Node::Constant(if negative { -magnitude } else { magnitude }.to_bits()))
+    }
+
+    /// `mask(kept)`, or `mask` alone.
+    fn mask(&mut self) -> Result<Node> {
+        if self.peek().kind != Kind::Sign('(') {
+            self.argument(Argument::Unnamed);
+            return Ok(Node::LoadMask);
+        }
+        self.operand("mask", |_| Node::LoadMask)
+    }
+
+    /// `otherwise(row(bias), 0)`, or `otherwise(row<f32>(bias), 0)` if nothing may be bound to the name.
+    fn otherwise(&mut self, token: Token<'t>) -> Result<Node> {
+        self.need('(', "after `otherwise`")?;
+        let (what, at) = self.name("`row`, `column` or `tile`", "write `otherwise(row(bias), 0)`")?;
+        let node: fn(Dtype) -> Node = match what {
+            "row" => Node::LoadRow,
+            "column" => Node::LoadColumn,
+            "tile" => Node::LoadTile,
+            _ => {
+                let problem = format!("`{what}` cannot be absent");
+                return Err(self.error(
+                    at,
+                    problem,
+                    "only `row`, `column` and `tile` have a value that stands for them",
+                ));
+            }
+        };
+        self.optional = true;
+        let leaf = self.operand(what, node);
+        self.optional = false;
+        let leaf = leaf?;
+        self.need(',', "and a value after the operand")?;
+        let default = self.nested(Self::expression)?;
+        self.need(')', "after the value")?;
+        self.operators += 1;
+        if self.operators > MAX_OPERATORS {
+            return Err(self.error(token, format!("more than {MAX_OPERATORS} operators"), "use fewer"));
+        }
+        Ok(Node::Otherwise(intern(leaf), intern(default)))
+    }
+
     /// A matrix or a vector: `row(bias)`, `row<f32>`, or both.
     fn operand(&mut self, what: &str, node: fn(Dtype) -> Node) -> Result<Node> {
         let said = if self.peek().kind == Kind::Sign('<') { Some(self.element(what)?) } else { None };
@@ -328,7 +406,14 @@ impl<'t> Parser<'t> {
                 let problem = format!("`{name}` is a scalar, but `{what}` takes a vector or a matrix");
                 return Err(self.error(token, problem, format!("write `{name}` alone")));
             }
-            None => return Err(self.unknown(token, name)),
+            None => match (said, self.optional) {
+                (Some(said), true) => {
+                    self.need(')', &format!("after `{name}`"))?;
+                    self.argument(Argument::Absent);
+                    return Ok(node(said));
+                }
+                _ => return Err(self.unknown(token, name)),
+            },
         };
         if let Some(said) = said.filter(|&said| said != element) {
             let problem = format!("`{name}` has elements of {}, not {}", element.name(), said.name());

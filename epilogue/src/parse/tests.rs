@@ -8,11 +8,8 @@ use warpwright_spec::{Function, HostFn, Operator, ScalarKind, intern};
 
 epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))");
 
-const LERP: Function = Function {
-    name: "lerp",
-    cuda: "x + z * (y - x)",
-    host: HostFn::Ternary(|x, y, z| x + z * (y - x), |x, y, z| x + z * (y - x)),
-};
+const LERP: Function =
+    Function::exact("lerp", "x + z * (y - x)", HostFn::Ternary(|x, y, z| x + z * (y - x), |x, y, z| x + z * (y - x)));
 
 const NAMES: [(&str, NameKind); 6] = [
     ("alpha", NameKind::Scalar(ScalarKind::Host)),
@@ -89,10 +86,10 @@ fn errors_name_column_expectation_and_remedy() {
         "`alpha` is a scalar, but `row` takes a vector or a matrix; write `alpha` alone",
     );
     refused(
-        "gelu(acc)",
+        "swoosh(acc)",
         1,
-        4,
-        "there is no function `gelu`; functions are `relu`, `neg`, `softsign`, `lerp`, `max`, `min`, `convert`",
+        6,
+        "there is no function `swoosh`; functions are `relu`, `neg`, `leaky_relu`, `clamp`, `threshold`, `sigmoid`, `silu`, `tanh`, `tanh_fast`, `hardswish`, `softplus`, `fma`, `abs`, `square`, `reciprocal`, `sqrt`, `rsqrt`, `exp`, `log`, `snake`, `d_relu`, `d_leaky_relu`, `d_sigmoid`, `d_silu`, `d_tanh`, `d_gelu`, `d_gelu_tanh`, `d_softplus`, `d_hardswish`, `d_snake`, `gelu`, `gelu_tanh`, `softsign`, `lerp`, `max`, `min`, `lt`, `le`, `gt`, `ge`, `eq`, `ne`, `select`, `identity`, `convert`",
     );
     refused("max(acc)", 1, 3, "`max` takes 2 values, found 1; give it 2");
     refused("relu(acc, 1)", 1, 4, "`relu` takes 1 value, found 2; give it 1");

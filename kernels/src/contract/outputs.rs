@@ -73,6 +73,7 @@ const fn name(kind: FieldKind) -> &'static str {
         FieldKind::Row(_) => "row(..)",
         FieldKind::Column(_) => "column(..)",
         FieldKind::Matrix(_) => "a matrix",
+        FieldKind::Bits => "mask(..)",
         FieldKind::Store(_) => "aux_store(..)",
         FieldKind::Mask => "aux_mask(..)",
         FieldKind::Reduction(Reduction { axes: Axes::Rows, .. }) => "reduce_rows(..)",

@@ -51,6 +51,10 @@ impl BulkOutput {
         let bytes = SLAB_ROWS * columns * bits / 8;
         let staging = plan.resources.buffer("staging").map_or(0, |b| b.bytes);
         let slabs = (staging / warps_m / bytes).min(ResourcePlan::MAX_SLABS);
+        // What may be absent is no load that can be waited for.
+        if program.leaves().iter().any(|leaf| leaf.optional && matches!(leaf.kind, LeafKind::Tile(_))) {
+            return Ok(None);
+        }
         let source = match matrices(program)[..] {
             [] => None,
             [(place, element)] => {
@@ -131,7 +135,7 @@ impl BulkOutput {
 
 /// The matrices that an epilogue reads, with their elements.
 fn matrices(program: &Program) -> Vec<(Place, Dtype)> {
-    let leaves = program.leaves().iter().enumerate();
+    let leaves = program.leaves().iter().enumerate().filter(|(_, leaf)| !leaf.unread);
     let mut found: Vec<_> = leaves
         .filter_map(|(i, leaf)| match leaf.kind {
             LeafKind::Source(t) | LeafKind::Tile(t) => Some((Place::Argument(i), t)),

@@ -1,0 +1,29 @@
+//! Activations, but for GELU and what the crate's root defines.
+
+use super::{LOGISTIC, MATH, function};
+use warpwright_spec::Accuracy;
+
+function! {
+    /// `x` where it is positive, else `slope * x`. Exact. Cost 3.
+    leaky_relu LeakyRelu |x, slope| = if x < 0.0 { slope * x } else { x }, "x < 0 ? y * x : x";
+    /// `x` between two bounds: `low` below it, `high` above. Exact. Cost 4.
+    clamp Clamp |x, low, high| = if x < low { low } else if x > high { high } else { x }, "x < y ? y : x > z ? z : x";
+    /// `x` where it exceeds the threshold, else another value. Exact. Cost 2.
+    threshold Threshold |x, limit, value| = if x <= limit { value } else { x }, "x <= y ? z : x";
+    /// `1 / (1 + e^-x)`, to 6e-6 of the result (3e-7 near 0). Cost 2 + 2.
+    sigmoid Sigmoid |x| ~ 1.0 / (1.0 + (-x).exp()), "math::sigmoid(x)" with [MATH, LOGISTIC] within LOGISTIC_ACCURACY;
+    /// `x * sigmoid(x)`, also called swish, to 6e-6 of the result (3e-7 near 0). Cost 4 + 2.
+    silu Silu |x| ~ if x < -1024.0 { -0.0 } else { x / (1.0 + (-x).exp()) }, "math::silu(x)" with [MATH, LOGISTIC] within LOGISTIC_ACCURACY;
+    /// The hyperbolic tangent, to 5e-7 of the result. Cost about 12 + 2, and [`tanh_fast`] is there.
+    tanh Tanh |x| ~ x.tanh(), "math::tanh(x)" with [MATH] within Accuracy::relative(5e-7);
+    /// The hyperbolic tangent to 5.5e-4 of the result, which f16 and bf16 hardly show. Cost 0 + 1.
+    tanh_fast TanhFast |x| ~ x.tanh(), "math::tanh_approx(x)" with [MATH] within Accuracy::relative(5.5e-4);
+    /// `x * clamp(x + 3, 0, 6) / 6`. Exact. Cost 7.
+    hardswish HardSwish |x| = if x <= -3.0 { 0.0 } else if x >= 3.0 { x } else { x * (x + 3.0) * (1.0 / 6.0) },
+        "x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) * static_cast<decltype(x)>(1.0 / 6)";
+    /// `log(1 + e^x)`, to 6e-6 of the result. Cost 11 + 1.
+    softplus Softplus |x| ~ (if x < 0.0 { 0.0 } else { x }) + (-x.abs()).exp().ln_1p(), "math::softplus(x)" with [MATH, LOGISTIC] within LOGISTIC_ACCURACY;
+}
+
+/// The exponent's rounding at its largest, 88 * 2^-24, and that of the special functions.
+const LOGISTIC_ACCURACY: Accuracy = Accuracy::relative(6e-6);
