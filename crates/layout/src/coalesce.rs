@@ -81,7 +81,7 @@ impl Layout {
             }
             i += 1;
         }
-        Self { shape: self.shape.with_leaves(&shape), stride: self.stride }
+        Self::of_parts(self.shape.with_leaves(&shape), self.stride)
     }
 
     /// Coalesced, without the modes of stride 0 and extent 1; `_1:_0` when nothing is left.

@@ -122,5 +122,5 @@ pub const fn index_of(shape: &IntTuple) -> Result<Layout, LayoutError> {
 /// As [`Layout::crd2idx`].
 pub const fn crd2idx(coord: &IntTuple, shape: &IntTuple) -> Result<i64, LayoutError> {
     let index = tri!(index_of(shape));
-    Layout { shape: *shape, stride: shape.with_leaves_of(&index.stride) }.crd2idx(coord)
+    Layout::of_parts(*shape, shape.with_leaves_of(&index.stride)).crd2idx(coord)
 }

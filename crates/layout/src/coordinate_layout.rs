@@ -115,7 +115,7 @@ impl CoordinateLayout {
             }
             leaf += 1;
         }
-        Layout { shape: self.weighted.shape, stride: self.weighted.shape.with_leaves(&strides) }
+        Layout::of_parts(self.weighted.shape, self.weighted.shape.with_leaves(&strides))
     }
 
     const fn moved(&self, by: [i64; Self::MAX_COORDINATES]) -> IntTuple {

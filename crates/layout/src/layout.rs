@@ -34,6 +34,8 @@ pub(crate) const fn wide_sum(a: i128, b: i128) -> Result<i128, LayoutError> {
 pub struct Layout {
     pub(crate) shape: IntTuple,
     pub(crate) stride: IntTuple,
+    /// [`IntTuple::mode_ends`] of the shape: an evaluation costs twice as much if it has to find the modes among the marks.
+    ends: u32,
 }
 
 impl Layout {
@@ -42,7 +44,7 @@ impl Layout {
     pub const LIMIT: i64 = (1 << 62) - 1;
 
     /// `_1:_0`, the layout of one element at offset 0.
-    pub const UNIT: Self = Self { shape: IntTuple::int(1), stride: IntTuple::int(0) };
+    pub const UNIT: Self = Self::of_parts(IntTuple::int(1), IntTuple::int(0));
 
     /// The layout `shape:stride`.
     ///
@@ -50,11 +52,16 @@ impl Layout {
     /// [`LayoutError::NotCongruent`], [`LayoutError::Extent`] for an extent below 1, [`LayoutError::Overflow`] when the size
     /// or the sum of extents times strides is beyond [`LIMIT`](Self::LIMIT).
     pub const fn new(shape: IntTuple, stride: IntTuple) -> Result<Self, LayoutError> {
-        let layout = Self { shape, stride };
+        let layout = Self::of_parts(shape, stride);
         match layout.fault() {
             None => Ok(layout),
             Some(fault) => Err(fault),
         }
+    }
+
+    /// A layout whose integers are known to make one.
+    pub(crate) const fn of_parts(shape: IntTuple, stride: IntTuple) -> Self {
+        Self { shape, stride, ends: shape.mode_ends() }
     }
 
     /// What keeps this from being a layout.
@@ -203,7 +210,7 @@ impl Layout {
     /// # Panics
     /// When `i` is not below [`rank`](Self::rank).
     pub const fn mode(&self, i: usize) -> Self {
-        Self { shape: self.shape.mode(i), stride: self.stride.mode(i) }
+        Self::of_parts(self.shape.mode(i), self.stride.mode(i))
     }
 
     /// The offset of the linear coordinate `index`. Beyond the size, the last mode goes on.
@@ -264,16 +271,28 @@ impl Layout {
     /// as in [`eval`](Self::eval).
     #[inline]
     pub const fn eval_at(&self, coord: &[i64]) -> i64 {
-        let (mut i, mut offset) = (0, 0i64);
-        if self.shape.is_flat() {
-            let stride = self.stride.values();
-            while i < coord.len() && i < self.shape.leaves() {
-                offset = offset.wrapping_add(coord[i].wrapping_mul(stride[i]));
-                i += 1;
-            }
-            return offset;
+        let (shape, stride) = (self.shape.values(), self.stride.values());
+        let (mut ends, mut i, mut leaf, mut offset) = (self.ends, 0, 0, 0i64);
+        if ends == 0 {
+            return self.eval_modes(coord);
         }
-        let (mut modes, mut leaf) = (self.shape.walk(), 0);
+        while i < coord.len() && ends != 0 {
+            let mut rest = coord[i];
+            while ends & 1 == 0 {
+                let (quotient, digit) = div_rem(rest, shape[leaf]);
+                offset = offset.wrapping_add(digit * stride[leaf]);
+                (rest, ends, leaf) = (quotient, ends >> 1, leaf + 1);
+            }
+            offset = offset.wrapping_add(rest.wrapping_mul(stride[leaf]));
+            (ends, leaf, i) = (ends >> 1, leaf + 1, i + 1);
+        }
+        offset
+    }
+
+    /// [`eval_at`](Self::eval_at) where modes are empty.
+    #[cold]
+    const fn eval_modes(&self, coord: &[i64]) -> i64 {
+        let (mut modes, mut leaf, mut i, mut offset) = (self.shape.walk(), 0, 0, 0i64);
         while i < coord.len() && modes.has_next() {
             let end = leaf + modes.next_leaves();
             offset = self.eval_leaves(leaf, end, coord[i]).wrapping_add(offset);
@@ -284,7 +303,7 @@ impl Layout {
     }
 
     #[inline]
-    pub(crate) const fn eval_leaves(&self, from: usize, to: usize, index: i64) -> i64 {
+    const fn eval_leaves(&self, from: usize, to: usize, index: i64) -> i64 {
         let (shape, stride) = (self.shape.values(), self.stride.values());
         let (mut rest, mut offset, mut i) = (index, 0i64, from);
         while i + 1 < to {
@@ -298,17 +317,17 @@ impl Layout {
 
     /// The same layout with every integer dynamic.
     pub const fn to_dynamic(&self) -> Self {
-        Self { shape: self.shape.to_dynamic(), stride: self.stride.to_dynamic() }
+        Self { shape: self.shape.to_dynamic(), stride: self.stride.to_dynamic(), ends: self.ends }
     }
 
     /// The same layout with every integer static.
     pub const fn to_static(&self) -> Self {
-        Self { shape: self.shape.to_static(), stride: self.stride.to_static() }
+        Self { shape: self.shape.to_static(), stride: self.stride.to_static(), ends: self.ends }
     }
 
     /// All modes at depth 1.
     pub const fn flatten(&self) -> Self {
-        Self { shape: self.shape.flatten(), stride: self.stride.flatten() }
+        Self::of_parts(self.shape.flatten(), self.stride.flatten())
     }
 
     /// The modes regrouped as the tuple `profile` is, of which the values do not matter: what [`flatten`](Self::flatten)
@@ -317,7 +336,7 @@ impl Layout {
     /// # Errors
     /// [`LayoutError::Rank`] when `profile` has another number of integers.
     pub const fn unflatten(&self, profile: &IntTuple) -> Result<Self, LayoutError> {
-        Ok(Self { shape: tri!(self.shape.unflatten(profile)), stride: tri!(self.stride.unflatten(profile)) })
+        Ok(Self::of_parts(tri!(self.shape.unflatten(profile)), tri!(self.stride.unflatten(profile))))
     }
 
     /// The layout with modes `begin..end` gathered into one mode; of no modes an empty one, of size 1, as in CuTe.
@@ -436,13 +455,14 @@ pub(crate) struct Builder {
     fits: bool,
 }
 
-const NOTHING: Layout = Layout { shape: IntTuple::NOTHING, stride: IntTuple::NOTHING };
+const NOTHING: Layout = Layout::of_parts(IntTuple::NOTHING, IntTuple::NOTHING);
 
 /// The layout, if it fitted and is one.
-const fn finished(layout: Layout, fits: bool) -> Result<Layout, LayoutError> {
+const fn finished(mut layout: Layout, fits: bool) -> Result<Layout, LayoutError> {
     if !fits {
         return Err(LayoutError::TooLarge);
     }
+    layout.ends = layout.shape.mode_ends();
     match layout.fault() {
         None => Ok(layout),
         Some(fault) => Err(fault),
@@ -523,7 +543,7 @@ impl Flat {
         if s.is(1) {
             return;
         }
-        let Layout { shape, stride } = &mut self.layout;
+        let Layout { shape, stride, .. } = &mut self.layout;
         let n = shape.leaves();
         if n > 0 && s.is_static() && d.is_static() {
             let last = shape.get(n - 1);

@@ -329,6 +329,24 @@ impl IntTuple {
         self.token_count = n + 2;
     }
 
+    /// A bit for each integer that is the last of a mode; 0 when a mode has no integers.
+    #[inline]
+    pub(crate) const fn mode_ends(&self) -> u32 {
+        if self.is_flat() || !self.is_tuple() {
+            return ((1u64 << self.leaf_count) - 1) as u32;
+        }
+        let (mut modes, mut leaf, mut ends) = (self.walk(), 0, 0);
+        while modes.has_next() {
+            let leaves = modes.next_leaves();
+            if leaves == 0 {
+                return 0;
+            }
+            leaf += leaves;
+            ends |= 1 << (leaf - 1);
+        }
+        ends
+    }
+
     /// Whether this is a tuple of integers alone.
     #[inline]
     pub(crate) const fn is_flat(&self) -> bool {

@@ -114,6 +114,21 @@ proptest! {
     }
 
     #[test]
+    fn a_coordinate_is_one_integer_or_one_a_mode(a in any_layout(), empty in 0usize..6) {
+        // A mode of no integers takes a coordinate, too.
+        let l = if empty <= a.rank() && a.shape().is_tuple() { a.group(empty, empty).unwrap() } else { a };
+        let extents: Vec<i64> = (0..l.rank()).map(|m| l.mode(m).size().value()).collect();
+        for i in 0..l.size().value() {
+            let mut rest = i;
+            let coord: Vec<i64> = extents.iter().map(|e| { let c = rest % e; rest /= e; c }).collect();
+            prop_assert_eq!(l.eval_at(&coord), a.eval(i), "{} at {:?}", l, coord);
+            prop_assert_eq!(l.try_eval_at(&coord), Ok(a.eval(i)), "{} at {:?}", l, coord);
+        }
+        prop_assert_eq!(l.eval_at(&[]), 0);
+        prop_assert_eq!(l.eval_at(&vec![1; l.rank() + 3]), l.eval_at(&vec![1; l.rank()]));
+    }
+
+    #[test]
     fn inverses_invert(a in any_layout()) {
         let r = a.right_inverse().unwrap();
         for i in 0..r.size().value() {
