@@ -9,11 +9,28 @@ struct Composer<'a> {
     flat: &'a Layout,
     /// The largest digit that the right-hand modes so far add up to in each left-hand mode.
     digits: [i64; IntTuple::MAX_LEAVES],
+    /// The left-hand modes in which right-hand modes step up, and those in which they step down.
+    up: u32,
+    down: u32,
     /// Whether to refuse what CuTe accepts although the result is not the composition: modes whose digits carry.
     exact: bool,
 }
 
 impl Composer<'_> {
+    /// Notes that a right-hand mode steps in left-hand mode `i`. Where others step the other way, the digits of the sum are those
+    /// of the parts only as long as there is one digit: 8 - 2 borrows.
+    const fn steps(&mut self, i: usize, stride: Int, b: &Layout, at: usize) -> Result<(), LayoutError> {
+        if stride.value() > 0 {
+            self.up |= 1 << i;
+        } else {
+            self.down |= 1 << i;
+        }
+        if self.up != 0 && self.down != 0 && (self.up | self.down).count_ones() > 1 {
+            return Err(LayoutError::MixedSigns { mode: b.shape.path(at) });
+        }
+        Ok(())
+    }
+
     /// Writes `flat ∘ (extent:stride)`; `b` and `at` name the mode of the right-hand side in errors.
     const fn leaf(
         &mut self,
@@ -52,6 +69,9 @@ impl Composer<'_> {
                 if self.exact && self.digits[i] >= curr.value() {
                     return Err(LayoutError::Carry { mode: b.shape.path(at), left_mode: i, extent: curr });
                 }
+                if part.value() > 1 && step.value() != 0 {
+                    tri!(self.steps(i, rest_stride, b, at));
+                }
                 out.leaf(part, rest_stride.mul(self.flat.stride.get(i)));
                 parts += 1;
                 rest_shape = rest_shape.div(part);
@@ -63,6 +83,9 @@ impl Composer<'_> {
             i += 1;
         }
         if parts == 0 || !rest_shape.is(1) {
+            if rest_shape.value() > 1 && rest_stride.value() != 0 {
+                tri!(self.steps(n - 1, rest_stride, b, at));
+            }
             out.leaf(rest_shape, rest_stride.mul(last));
             parts += 1;
         }
@@ -92,8 +115,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`LayoutError::StrideDivisibility`] and [`LayoutError::ShapeDivisibility`], as CuTe's static assertions, and
-    /// [`LayoutError::Carry`] where CuTe would return a layout that is not the composition. Dynamic integers are checked
-    /// by their values.
+    /// [`LayoutError::Carry`] and [`LayoutError::MixedSigns`] where CuTe would return a layout that is not the composition.
+    /// Dynamic integers are checked by their values.
     pub const fn compose(&self, b: &Self) -> Result<Self, LayoutError> {
         let mut out = Builder::new();
         tri!(self.compose_leaves(0, self.shape.leaves(), b, &mut out));
@@ -103,7 +126,7 @@ impl Layout {
     /// Writes the composition with each of `right` in turn, as CuTe computes it inside divides and products: a tile that
     /// does not divide the layout gives modes that run past its end, as CuTe's predicated kernels expect. `self` is flat.
     pub(crate) const fn compose_ragged(&self, right: &[&Self], out: &mut Builder) -> Result<(), LayoutError> {
-        let mut c = Composer { flat: self, digits: [0; IntTuple::MAX_LEAVES], exact: false };
+        let mut c = Composer { flat: self, digits: [0; IntTuple::MAX_LEAVES], up: 0, down: 0, exact: false };
         let mut i = 0;
         while i < right.len() {
             tri!(c.subtree(right[i], Cursor::START, out));
@@ -115,7 +138,7 @@ impl Layout {
     /// Writes the exact composition of the leaves `from..to` with `b`.
     const fn compose_leaves(&self, from: usize, to: usize, b: &Self, out: &mut Builder) -> Result<(), LayoutError> {
         let flat = tri!(self.coalesce_leaves(from, to, true));
-        let mut c = Composer { flat: &flat, digits: [0; IntTuple::MAX_LEAVES], exact: true };
+        let mut c = Composer { flat: &flat, digits: [0; IntTuple::MAX_LEAVES], up: 0, down: 0, exact: true };
         c.subtree(b, Cursor::START, out)
     }
 

@@ -145,6 +145,11 @@ pub enum LayoutError {
         /// Its extent.
         extent: Int,
     },
+    /// Composition: right-hand modes step up and down in different left-hand modes, so that the composition is not a layout.
+    MixedSigns {
+        /// The right-hand mode that steps against the ones before.
+        mode: ModePath,
+    },
     /// Complement: the layout visits an offset twice, so nothing is disjoint from it.
     NotInjective {
         /// The stride that overlaps a smaller mode.
@@ -383,6 +388,11 @@ impl fmt::Display for LayoutError {
                 f,
                 "composition: with {mode} the right-hand modes together run past extent {extent} of left-hand mode \
                  {left_mode}: no layout is this composition"
+            ),
+            Self::MixedSigns { mode } => write!(
+                f,
+                "composition: {mode} of the right-hand layout steps against the modes before it, and not all of them stay in \
+                 one mode of the left-hand layout: no layout is this composition"
             ),
             Self::NotInjective { stride } => {
                 write!(f, "complement: stride {stride} overlaps a smaller mode: the layout must be injective")

@@ -4,7 +4,8 @@ use crate::layout::Builder;
 use crate::{Cursor, IntTuple, Layout, LayoutError, Tiler, tri};
 
 impl Layout {
-    /// `(block,(repetitions))` in each tiled mode: the tiler laid out in the block's complement.
+    /// `(block,(repetitions))` in each tiled mode: the tiler laid out in the block's complement. As in CuTe, a tiler whose modes
+    /// together run past a gap between the block's elements is laid out mode by mode all the same.
     ///
     /// # Errors
     /// As [`compose`](Self::compose) and [`complement`](Self::complement); [`LayoutError::TooManyModes`].

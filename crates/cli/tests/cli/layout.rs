@@ -224,6 +224,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "lower (4,2):(1,4294967296)",
             "largest offset of a 32-bit index function is 4294967299, beyond the limit of 4294967295",
         ),
+        (
+            "compose (4,1):(2,1) (16,4):(8,-2)",
+            "composition: mode 1 of the right-hand layout steps against the modes before it",
+        ),
         // An inverse that is given is one.
         (
             "right-inverse 'Sw<1,1,-2> o 0 o (4,1):(1,1)'",
