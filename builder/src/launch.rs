@@ -77,7 +77,7 @@ pub(crate) fn resident(plan: &KernelPlan, executable: &Executable) -> usize {
     let blocks = info.sms.max(1) as usize * per_sm.max(1) as usize;
     // Clusters do not fit everywhere: the driver counts those too.
     let clusters = executable.kernels().first().map_or(0, |kernel| kernel.max_active_clusters) as usize;
-    let in_cluster = plan.cluster.m * plan.cluster.n;
+    let in_cluster = plan.cluster.blocks();
     if in_cluster > 1 && clusters > 0 { clusters * in_cluster } else { blocks }
 }
 

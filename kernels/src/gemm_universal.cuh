@@ -3,10 +3,11 @@
 //   Scheduler   first(), next() → Work; fixup(work, accumulators), after which the CTA for which it is true holds the sum of
 //               all parts of the tile, and runs the epilogue
 //   Mainloop    Accumulators; run(work, accumulators), which leaves zeros where there is no K
-//               share(work): this block's part of its cluster's work
+//               share(work): this block's part of its cluster's work; leads(): whether it has the part that ends up with the tile
+//               combine(accumulators): adds the parts of a cluster's blocks, true for the one that leads
 //               end_of_tile(), after which shared memory may be filled for the next tile
 //               takes(turn): whether this thread's warps compute that tile, else skip(work)
-//               has_producer: is_producer() threads call produce(scheduler, share), the others begin() and consume; all end()
+//               has_producer: is_producer() threads call produce(scheduler, share), the others begin(), consume and end()
 //               alternates: warp groups take tiles in turn; await(turn) before its products, pass(turn) after them
 //               roles.cuh has all this for mainloops of one role
 //   Accumulators  for_each_vector(f) for fix-up (fixup.cuh); what the epilogue reads (visitor.cuh)
@@ -41,14 +42,15 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
         if constexpr (Mainloop::alternates) given = scheduler.next();
         if (mainloop.takes(turn)) {
             Accumulators accumulators;
-            visitor.template begin<Accumulators>(work);
+            // Who ends up with parts of a tile is not known yet.
+            if (work.whole && mainloop.leads()) visitor.template begin<Accumulators>(work);
             if constexpr (Mainloop::alternates) mainloop.await(turn);
             mainloop.run(work, accumulators);
             if constexpr (Mainloop::alternates) {
                 if (given.valid) mainloop.pass(turn);
             }
-            bool complete = work.last;
-            if (share.multiplies(work)) complete = scheduler.fixup(work, accumulators);
+            bool complete = work.last && mainloop.leads();
+            if (share.multiplies(work)) complete = mainloop.combine(accumulators) && scheduler.fixup(work, accumulators);
             if (complete) visitor.run(work, accumulators);
             mainloop.end_of_tile();
         } else {
@@ -73,8 +75,8 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
         } else {
             mainloop.begin();
             consume<Visitor>(params, scheduler, mainloop, shared);
+            mainloop.end();
         }
-        mainloop.end();
     } else {
         consume<Visitor>(params, scheduler, mainloop, shared);
     }

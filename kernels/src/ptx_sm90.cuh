@@ -50,6 +50,36 @@ __device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity)
         : "memory");
 }
 
+// The same, for what other blocks of the cluster did before.
+__device__ __forceinline__ void mbarrier_wait_cluster(unsigned barrier, unsigned parity) {
+    asm volatile(
+        "{\n\t.reg .pred over;\n\t"
+        "again:\n\t"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%0], %1;\n\t"
+        "@!over bra again;\n\t}" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
+}
+
+// The address of the same place in another block of the cluster.
+__device__ __forceinline__ unsigned map_shared(unsigned address, unsigned rank) {
+    unsigned mapped;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+    return mapped;
+}
+
+// Four numbers into a block of the cluster, whose barrier counts their bytes.
+__device__ __forceinline__ void st_async(unsigned target, const float (&x)[4], unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(target),
+                 "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]), "r"(barrier)
+                 : "memory");
+}
+__device__ __forceinline__ void st_async(unsigned target, const int (&x)[4], unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(target),
+                 "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(barrier)
+                 : "memory");
+}
+
 __device__ __forceinline__ void prefetch_tensormap(const TensorMap* map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
@@ -141,9 +171,10 @@ __device__ __forceinline__ unsigned cluster_rank() {
     return rank;
 }
 
-__device__ __forceinline__ void cluster_sync() {
+// All threads of the cluster are here. Of what they did before, only what a fence made known is known.
+__device__ __forceinline__ void cluster_meet() {
     asm volatile(
-        "barrier.cluster.arrive.aligned;\n\t"
+        "barrier.cluster.arrive.relaxed.aligned;\n\t"
         "barrier.cluster.wait.aligned;" ::
             : "memory");
 }

@@ -3,6 +3,11 @@ struct SingleRole {
     static constexpr bool has_producer = false, alternates = false;
 
     static __device__ __forceinline__ const Work& share(const Work& work) { return work; }
+    static __device__ __forceinline__ bool leads() { return true; }
+    template <class Accumulators>
+    static __device__ __forceinline__ bool combine(Accumulators&) {
+        return true;
+    }
     static __device__ __forceinline__ bool takes(unsigned) { return true; }
     static __device__ __forceinline__ void skip(const Work&) {}
     // The next tile's copies may overwrite slabs that another warp still reads.

@@ -54,9 +54,17 @@ struct Sm90Accumulators {
     static constexpr unsigned slab_fragments = cfg::slab_columns / 8;
     static constexpr unsigned slabs_n = cfg::tile_n / cfg::slab_columns;
     static constexpr unsigned subtiles = parts * slabs_n;
+    static constexpr unsigned vectors = parts * fragments_n;
     static_assert(cfg::slab_rows == 16 && slabs_n * cfg::slab_columns == cfg::tile_n, "slabs cover a warp's rows");
+    using Value = Accumulator;
 
     Accumulator value[parts][fragments_n][4];
+
+    template <class F>
+    __device__ __forceinline__ void for_each_vector(const F& f) {
+#pragma unroll
+        for (unsigned i = 0; i < vectors; ++i) f(i, value[i / fragments_n][i % fragments_n]);
+    }
 
     static __device__ __forceinline__ unsigned row(unsigned subtile) {
         return idx::warp_row(threadIdx.x / 32) + subtile / slabs_n * 64;
@@ -81,26 +89,29 @@ struct Sm90Accumulators {
     }
 };
 
-// Where a block is in its cluster. Blocks of a row share A's tile, those of a column B's.
+// Where a block is in its cluster. Blocks of a row share A's tile, those of a column B's, as far as they have the same part of K.
 struct Sm90Cluster {
-    unsigned row, column;
+    unsigned row, column, part;
 
     __device__ __forceinline__ Sm90Cluster() {
         const unsigned rank = cfg::cluster_size == 1 ? 0 : ptx::cluster_rank();
         row = cluster::row_of(rank);
         column = cluster::column_of(rank);
+        part = cluster::part_of(rank);
     }
+    // The block with the tile's first part of K.
+    __device__ __forceinline__ unsigned leader() const { return cluster::rank(row, column, 0); }
     // The blocks that share A's tile with this one, and those that share B's, a bit each.
     __device__ __forceinline__ unsigned short row_mask() const {
         unsigned mask = 0;
 #pragma unroll
-        for (unsigned c = 0; c < cfg::cluster_n; ++c) mask |= 1u << cluster::rank(row, c);
+        for (unsigned c = 0; c < cfg::cluster_n; ++c) mask |= 1u << cluster::rank(row, c, part);
         return static_cast<unsigned short>(mask);
     }
     __device__ __forceinline__ unsigned short column_mask() const {
         unsigned mask = 0;
 #pragma unroll
-        for (unsigned r = 0; r < cfg::cluster_m; ++r) mask |= 1u << cluster::rank(r, column);
+        for (unsigned r = 0; r < cfg::cluster_m; ++r) mask |= 1u << cluster::rank(r, column, part);
         return static_cast<unsigned short>(mask);
     }
     // Of the blocks whose loads this one reads, number i: its row if that shares A's tile, or else itself; then the rest of
@@ -111,10 +122,73 @@ struct Sm90Cluster {
     static constexpr unsigned producers = in_row<Loader> + (Loader::shares_b ? cfg::cluster_m - 1 : 0);
     template <class Loader>
     __device__ __forceinline__ unsigned producer(unsigned i) const {
-        if (i < in_row<Loader>) return cluster::rank(row, Loader::shares_a ? i : column);
+        if (i < in_row<Loader>) return cluster::rank(row, Loader::shares_a ? i : column, part);
         const unsigned other = i - in_row<Loader>;
-        return cluster::rank(other < row ? other : other + 1, column);
+        return cluster::rank(other < row ? other : other + 1, column, part);
     }
+};
+
+// Blocks of a cluster that have parts of a tile's K: the others send their sums to the block of the first part, which adds them in
+// the order of K, as fixup.cuh does.
+//
+//   arrived   completes when all have come here; the leader waits for it
+//   drained   completes when the leader's warps have added them; the others wait for it before they send again, and before they end
+//
+// Vector i of thread t of part p lies at (((p - 1) × vectors + i) × threads + t) × 16.
+template <unsigned threads>
+struct Sm90ClusterSum {
+    unsigned shared;
+    unsigned parity;  // of the next tile's phases
+
+    __device__ __forceinline__ explicit Sm90ClusterSum(unsigned s) : shared(s), parity(0) {}
+
+    __device__ __forceinline__ void init() const {
+        if constexpr (cfg::cluster_k > 1) {
+            ptx::mbarrier_init(arrived(), 1);
+            ptx::mbarrier_init(drained(), threads / 32);
+        }
+    }
+
+    // True for the leader, which then holds the sum.
+    template <class Accumulators>
+    __device__ __forceinline__ bool combine(const Sm90Cluster& place, Accumulators& accumulators) {
+        constexpr unsigned bytes = cfg::tile_m * cfg::tile_n * sizeof(Accumulator);
+        static_assert(Accumulators::vectors * threads * 16 == bytes, "a part is all threads' vectors");
+        const auto at = [](unsigned part, unsigned i) {
+            return cfg::partials_offset + (((part - 1) * Accumulators::vectors + i) * threads + threadIdx.x) * 16;
+        };
+        if (place.part > 0) {
+            ptx::mbarrier_wait(drained(), parity ^ 1);
+            const unsigned leader = ptx::map_shared(shared, place.leader());
+            accumulators.for_each_vector([&](unsigned i, const auto& x) {
+                ptx::st_async(leader + at(place.part, i), x, leader + (arrived() - shared));
+            });
+        } else {
+            if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_tx(arrived(), (cfg::cluster_k - 1) * bytes);
+            ptx::mbarrier_wait_cluster(arrived(), parity);
+#pragma unroll 1
+            for (unsigned part = 1; part < cfg::cluster_k; ++part) {
+                accumulators.for_each_vector([&](unsigned i, auto& x) {
+                    Accumulator y[4];
+                    ptx::ld_shared_vector<4>(y, shared + at(part, i));
+#pragma unroll
+                    for (unsigned v = 0; v < 4; ++v) x[v] += y[v];
+                });
+            }
+            __syncwarp();
+            const unsigned lane = threadIdx.x % 32;
+            ptx::mbarrier_arrive_remote(drained(), cluster::rank(place.row, place.column, lane + 1), lane + 1 < cfg::cluster_k);
+        }
+        parity ^= 1;
+        return place.part == 0;
+    }
+
+    // Of the others: what they sent last is drained.
+    __device__ __forceinline__ void end() const { ptx::mbarrier_wait(drained(), parity ^ 1); }
+
+   private:
+    __device__ __forceinline__ unsigned arrived() const { return shared + cfg::barriers_offset + (2 * cfg::stages + 1) * 8; }
+    __device__ __forceinline__ unsigned drained() const { return arrived() + 8; }
 };
 
 // The instructions read A from shared memory.
@@ -141,9 +215,10 @@ struct Sm90WarpSpecialized {
     Sm90Cluster place;
     unsigned rows;    // bytes from a stage of A to this warp group's
     Sm90Stage stage;  // the next to be filled, or to be read
+    Sm90ClusterSum<consumer_threads> sum;
 
     __device__ __forceinline__ Sm90WarpSpecialized(const Params& p, unsigned s)
-        : params(p), shared(s), rows(0), stage{0, 0} {
+        : params(p), shared(s), rows(0), stage{0, 0}, sum(s) {
         if constexpr (!cfg::pingpong) {
             const unsigned group = uniform(threadIdx.x / 128);
 #pragma unroll
@@ -158,10 +233,11 @@ struct Sm90WarpSpecialized {
                 ptx::mbarrier_init(empty(i), reading_warps * readers);
             }
             if constexpr (lends) ptx::mbarrier_init(returned(), reading_warps * readers);
+            sum.init();
             ptx::fence_mbarrier_init();
         }
         if constexpr (cfg::cluster_size > 1) {
-            ptx::cluster_sync();
+            ptx::cluster_meet();
         } else {
             __syncthreads();
         }
@@ -169,11 +245,25 @@ struct Sm90WarpSpecialized {
 
     static __device__ __forceinline__ bool is_producer() { return uniform(threadIdx.x / 32) >= consumer_warps; }
 
-    // A cluster is given as many tiles as it has blocks, in a rectangle.
+    // A cluster is given a rectangle of tiles. Where it has several blocks for each, they have a part of its K each.
     __device__ __forceinline__ Work share(Work work) const {
         work.tile_m = work.tile_m * cfg::cluster_m + place.row;
         work.tile_n = work.tile_n * cfg::cluster_n + place.column;
+        if constexpr (cfg::cluster_k > 1) {
+            const unsigned begin = part_begin(work.k_count, cfg::cluster_k, place.part);
+            work.k_count = part_begin(work.k_count, cfg::cluster_k, place.part + 1) - begin;
+            work.k_begin += begin;
+        }
         return work;
+    }
+    __device__ __forceinline__ bool leads() const { return cfg::cluster_k == 1 || place.part == 0; }
+    template <class Sums>
+    __device__ __forceinline__ bool combine(Sums& accumulators) {
+        if constexpr (cfg::cluster_k == 1) {
+            return true;
+        } else {
+            return sum.combine(place, accumulators);
+        }
     }
 
     // The producer: loads its share of everything that the scheduler yields.
@@ -258,9 +348,11 @@ struct Sm90WarpSpecialized {
         ptx::barrier_arrive(1 + (turn + 1) % 2, consumer_threads);
     }
 
-    // What this block's threads may not leave behind.
-    static __device__ __forceinline__ void end() {
-        if constexpr (cfg::cluster_size > 1) ptx::cluster_sync();
+    // A consumer, after its last tile. Nobody may still be about to arrive here when the block ends.
+    __device__ __forceinline__ void end() const {
+        if constexpr (cfg::cluster_k > 1) {
+            if (!leads()) sum.end();
+        }
     }
 
    private:

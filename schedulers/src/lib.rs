@@ -20,5 +20,6 @@ pub use fixup::{Accumulators, Fixup, Fragment, Partials, turnstile};
 pub use order::{tile_at, tile_number};
 pub use scheduler::{Cut, Implementation, TileScheduler, Works, of_spec, scheduler};
 pub use space::{GroupTiles, TileSpace, Tiles, Uniform};
+pub use split_k::in_parts;
 pub use stream_k::{Decomposition, decompose};
 pub use workspace::{Slots, WorkspaceRegions};

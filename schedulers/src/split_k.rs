@@ -15,6 +15,22 @@ pub(crate) fn part_begin(k_tiles: usize, parts: usize, i: usize) -> usize {
     k_tiles / parts * i + i.min(k_tiles % parts)
 }
 
+/// What the blocks of a cluster that share a tile do of its work: a part of its K each, of none of which there are fewer.
+pub fn in_parts(work: Work, parts: usize) -> impl Iterator<Item = Work> {
+    let parts = self::parts(parts, work.k_count);
+    (0..parts).map(move |i| {
+        let begin = part_begin(work.k_count, parts, i);
+        Work {
+            k_begin: work.k_begin + begin,
+            k_count: part_begin(work.k_count, parts, i + 1) - begin,
+            split: i,
+            last: i + 1 == parts,
+            whole: parts == 1,
+            ..work
+        }
+    })
+}
+
 /// One work a block. All tiles' first parts come first, so that blocks that run together read the same K.
 fn blocks(space: &TileSpace) -> usize {
     space.total().saturating_mul(parts(space.splits, space.tiles.k))

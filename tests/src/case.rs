@@ -136,8 +136,8 @@ pub struct Plan {
     pub arch: Option<String>,
     /// Tile M, N, K.
     pub tile: Option<[usize; 3]>,
-    /// Blocks of a cluster along M and N.
-    pub cluster: Option<[usize; 2]>,
+    /// Blocks of a cluster along M and N, and along K where they have parts of it.
+    pub cluster: Option<Vec<usize>>,
     /// Pipeline stages.
     pub stages: Option<usize>,
     /// Schedule, such as `multistage`.

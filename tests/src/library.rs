@@ -217,7 +217,12 @@ fn describe(case: &Case, epilogue: &'static Node) -> Result<GemmDesc, Refusal> {
     desc.d = case.d_type();
     desc.epilogue = epilogue;
     desc.tile = plan.tile.map(|[m, n, k]| Mnk { m, n, k });
-    desc.cluster = plan.cluster.map(|[m, n]| Mnk { m, n, k: 1 });
+    desc.cluster = match plan.cluster.as_deref() {
+        None => None,
+        Some(&[m, n]) => Some(Mnk { m, n, k: 1 }),
+        Some(&[m, n, k]) => Some(Mnk { m, n, k }),
+        Some(other) => return Err(unknown("cluster", &format!("{other:?}"))),
+    };
     desc.stages = plan.stages;
     desc.swap_ab = plan.transposed;
     if let Some(name) = &plan.schedule {

@@ -55,7 +55,7 @@ const PROMOTED: (f64, f64) = (30.0, 20.0);
 /// Predicts one plan on one device.
 pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem) -> Prediction {
     let (plan, spec) = (model.plan, model.spec);
-    let cluster = plan.cluster.m * plan.cluster.n;
+    let cluster = plan.cluster.blocks();
     let at_once = if cluster > 1 { device.max_clusters(cluster as u32) } else { device.sms }.max(1) as usize;
     let space = TileSpace::of_clusters(plan, problem, at_once);
     let (clusters, k_tiles) = (space.total(), space.tiles.k.max(1));

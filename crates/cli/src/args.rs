@@ -63,8 +63,8 @@ pub struct KernelArgs {
     /// Whether A and B change places, so that a tile's N are the instruction's rows: yes or no. Default: as the plan decides
     #[arg(long, value_name = "ANSWER")]
     pub swap_ab: Option<String>,
-    /// Blocks of a cluster
-    #[arg(long, value_name = "MxN")]
+    /// Blocks of a cluster, and how many of them have parts of a tile's K
+    #[arg(long, value_name = "MxN[xK]")]
     pub cluster: Option<String>,
     /// Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm or Auto
     #[arg(long, value_name = "NAME")]

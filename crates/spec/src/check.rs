@@ -59,13 +59,17 @@ pub const fn check(s: &Spec) -> Result<(), Violation> {
     let s = &s.in_kernel_terms(swapped);
     if let Some(cluster) = s.cluster {
         let at_most = s.arch.max_cluster() as usize;
-        let legal = cluster.m.is_power_of_two() && cluster.n.is_power_of_two() && cluster.k == 1;
-        if !legal || cluster.m * cluster.n > at_most {
+        let legal = cluster.m.is_power_of_two() && cluster.n.is_power_of_two() && cluster.k.is_power_of_two();
+        if !legal || cluster.m.saturating_mul(cluster.n).saturating_mul(cluster.k) > at_most {
             return Err(Violation::Cluster { cluster, at_most });
         }
         // Its blocks would all take the tiles of the first: nothing of a Multistage mainloop shares a cluster's work.
-        if matches!(s.schedule, ScheduleId::MULTISTAGE) && cluster.m * cluster.n > 1 {
+        if matches!(s.schedule, ScheduleId::MULTISTAGE) && cluster.blocks() > 1 {
             return Err(Violation::LoneBlocks { cluster });
+        }
+        let adds_up = matches!(s.schedule, ScheduleId::AUTO | ScheduleId::WARP_SPECIALIZED | ScheduleId::COOPERATIVE);
+        if cluster.k > 1 && !(adds_up && matches!(s.instruction, InstructionId::WGMMA)) {
+            return Err(Violation::ClusterParts { cluster, schedule: s.schedule });
         }
         if matches!(s.schedule, ScheduleId::TWO_SM) && cluster.m % 2 != 0 {
             return Err(Violation::PairNeedsCluster { m: cluster.m });

@@ -225,7 +225,12 @@ impl ResourcePlan {
         let staging = subtile * widest / 8;
         // What the epilogue reads by TMA completes a barrier for each slab.
         let source_barriers = if fragments { warps.0 * warps.1 * Self::MAX_SLABS * 8 } else { 0 };
-        let fixed_bytes = barriers + source_barriers + mailbox + if aliases { 0 } else { staging };
+        // What the other parts of K of a cluster send to the first one's block.
+        let partials = match s.cluster {
+            Some(cluster) => (cluster.k - 1) * tile.m * tile.n * s.acc.bits() / 8,
+            None => 0,
+        };
+        let fixed_bytes = barriers + source_barriers + mailbox + partials + if aliases { 0 } else { staging };
         let limit = shared_limit(s.arch);
         let stages = match s.stages {
             Some(n) => n,
@@ -286,6 +291,9 @@ impl ResourcePlan {
         let staged = plan.place("staging", staging, 1024, Lifetime::Epilogue, if aliases { 0 } else { end });
         if staged > end {
             end = staged;
+        }
+        if partials > 0 {
+            end = plan.place("partials", partials, 128, Lifetime::Epilogue, end);
         }
         if barriers > 0 {
             end = plan.place("barriers", barriers, 64, Lifetime::Kernel, end);

@@ -62,6 +62,10 @@ impl Mnk {
     pub const fn new(m: usize, n: usize, k: usize) -> Mnk {
         Mnk { m, n, k }
     }
+    /// How many blocks a cluster of these extents has.
+    pub const fn blocks(self) -> usize {
+        self.m * self.n * self.k
+    }
     /// M and N exchanged: the same extents seen by a transposed plan.
     pub const fn swapped(self) -> Mnk {
         Mnk { m: self.n, n: self.m, k: self.k }

@@ -78,6 +78,13 @@ pub enum Violation {
         /// The cluster.
         cluster: Mnk,
     },
+    /// A cluster that cuts K, of a schedule whose blocks do not add up parts.
+    ClusterParts {
+        /// The cluster.
+        cluster: Mnk,
+        /// The schedule.
+        schedule: ScheduleId,
+    },
     /// TwoSm without a pair along M.
     PairNeedsCluster {
         /// Cluster extent along M.
@@ -255,11 +262,15 @@ impl Violation {
                 t.s("cluster ").mnk(cluster).s(": this architecture has no clusters; use 1x1x1")
             }
             Violation::Cluster { cluster, at_most } => t
-                .s("cluster ").mnk(cluster).s(": extents must be powers of two, K must be 1, and at most ").n(at_most)
+                .s("cluster ").mnk(cluster).s(": extents must be powers of two, and at most ").n(at_most)
                 .s(" blocks may form a cluster; 2x1, 1x2 and 2x2 are usual"),
             Violation::LoneBlocks { cluster } => t
                 .s("cluster ").mnk(cluster)
                 .s(": blocks of Multistage kernels work alone; use 1x1x1, or a schedule of warp groups, such as Cooperative"),
+            Violation::ClusterParts { cluster, schedule } => t
+                .s("cluster ").mnk(cluster)
+                .s(": its blocks would add up parts of K, which those of WarpSpecialized and Cooperative kernels of wgmma do, not of ")
+                .s(schedule.name()).s("; use cluster K = 1"),
             Violation::PairNeedsCluster { m } => t
                 .s("TwoSm pairs two blocks along M, so cluster M must be even, but it is ").n(m).s("; use Cluster<2, 1>"),
             Violation::PingpongRows { m } => t

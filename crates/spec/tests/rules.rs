@@ -39,7 +39,11 @@ fn numbers_are_named() {
         ),
         (
             GemmDesc { cluster: tile(3, 1, 1), ..base() },
-            "cluster 3x1x1: extents must be powers of two, K must be 1, and at most 16 blocks may form a cluster; 2x1, 1x2 and 2x2 are usual",
+            "cluster 3x1x1: extents must be powers of two, and at most 16 blocks may form a cluster; 2x1, 1x2 and 2x2 are usual",
+        ),
+        (
+            GemmDesc { cluster: tile(1, 1, 2), schedule: ScheduleId::PINGPONG, ..base() },
+            "cluster 1x1x2: its blocks would add up parts of K, which those of WarpSpecialized and Cooperative kernels of wgmma do, not of Pingpong; use cluster K = 1",
         ),
         (GemmDesc { cluster: tile(2, 1, 1), ..sm80 }, "cluster 2x1x1: this architecture has no clusters; use 1x1x1"),
         (

@@ -7,12 +7,15 @@ use crate::contract::{
     can_implement, check_space,
 };
 use rayon::Scope;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use warpwright_arch::DeviceInfo;
 use warpwright_epilogue::host::{Accumulators, Along, Evaluator, Partials, Scratch, Segment, TileIndex};
 use warpwright_epilogue::{BindError, OutputShape, Program};
 use warpwright_runtime::{HostContext, HostProgram, RawViewMut, Space, Strided};
-use warpwright_schedulers::{Fragment, Slots, TileScheduler, TileSpace, WorkspaceRegions, of_spec};
+use warpwright_schedulers::{
+    Fixup, Fragment, Slots, TileScheduler, TileSpace, WorkspaceRegions, in_parts, of_spec, turnstile,
+};
 use warpwright_spec::{Flag, KernelPlan, Problem, Violation, Work};
 
 /// What keeps a call from being executed on the CPU.
@@ -210,7 +213,7 @@ impl Run<'_> {
             self.wait(flag);
         }
         if self.evaluator.uses_accumulator(work.group) {
-            let accumulators = worker.accumulate(work);
+            let accumulators = self.sum(work, worker);
             if let Some(fixup) =
                 (!work.whole).then(|| self.slots.get(self.scheduler.slot(self.call.space(), work))).flatten()
             {
@@ -224,6 +227,22 @@ impl Run<'_> {
         if let Some(flag) = work.signal {
             self.word(flag).fetch_add(1, Ordering::AcqRel);
         }
+    }
+
+    /// A work's products. Where blocks of a cluster have parts of it, these are added in their order.
+    fn sum<'w>(&self, work: &Work, worker: &'w mut dyn MainloopWorker) -> &'w mut dyn AccumulatorHandOver {
+        let plan = self.call.plan();
+        let mut parts: Vec<Work> = in_parts(*work, plan.cluster.k).collect();
+        let Some(last) = parts.pop().filter(|last| !last.whole) else { return worker.accumulate(work) };
+        let mut partials = vec![0u8; accumulator_bytes(plan)];
+        let (flag, partials, abandoned) = (AtomicU32::new(0), Mutex::new(&mut partials[..]), AtomicBool::new(false));
+        let fixup = Fixup { flag: &flag, partials: &partials, abandoned: &abandoned };
+        for part in &parts {
+            turnstile(part, worker.accumulate(part), &fixup);
+        }
+        let accumulators = worker.accumulate(&last);
+        turnstile(&last, accumulators, &fixup);
+        accumulators
     }
 
     /// Hands the subtiles to the epilogue, if this work has the whole sum, and gives them back.

@@ -160,7 +160,7 @@ pub fn call(
     }
     let extents = if plan.transposed { user.swapped() } else { user };
     // A cluster's blocks have neighbouring tiles: to the scheduler they are one.
-    let in_cluster = plan.cluster.m * plan.cluster.n;
+    let in_cluster = plan.cluster.blocks();
     let space = TileSpace::of_clusters(plan, problem, resident / in_cluster);
     let scheduler = scheduler(plan);
     let (grid, cut) = (in_cluster * scheduler.blocks(&space), scheduler.cut(&space));

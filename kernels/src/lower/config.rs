@@ -127,7 +127,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
         plan.transposed,
         plan.along_rows(),
         plan.order_d() == Order::Column,
-        plan.cluster.m * plan.cluster.n,
+        plan.cluster.blocks(),
         plan.spec.d.name(),
     );
     if plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::MMA_SYNC {

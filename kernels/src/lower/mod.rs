@@ -102,7 +102,7 @@ pub fn program(plan: &KernelPlan) -> Result<Program, LowerError> {
         source: source_with(plan, &epilogue)?,
         options: Vec::new(),
         block: [resources.threads as u32, 1, 1],
-        cluster: [(plan.cluster.m * plan.cluster.n) as u32, 1, 1],
+        cluster: [plan.cluster.blocks() as u32, 1, 1],
         shared_bytes: resources.shared_bytes as u32,
         params_bytes: params::Form::of(plan, &TensorMaps::of(plan, &epilogue)?).size(epilogue.block().size()),
         pdl: false,

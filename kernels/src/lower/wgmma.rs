@@ -211,7 +211,7 @@ impl TmaOperand {
 /// Writes the rest of `namespace cfg`, `OperandA`, `OperandB`, `namespace cluster` and `Wgmma`.
 pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LowerError> {
     let registers = |kind| plan.resources.roles.iter().find(|role| role.kind == kind).map_or(0, |role| role.registers);
-    let Mnk { m, n, .. } = plan.cluster;
+    let Mnk { m, n, k } = plan.cluster;
     let columns = plan.resources.partial_columns;
     let _ = write!(
         text,
@@ -220,9 +220,9 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
          constexpr bool pingpong = {};\n\
          constexpr unsigned promotion = {};\n\
          constexpr unsigned producer_registers = {}, consumer_registers = {};\n\
-         constexpr unsigned barriers_offset = {};\n\
+         constexpr unsigned barriers_offset = {}, partials_offset = {};\n\
          constexpr unsigned lent_stages = {};\n\
-         constexpr unsigned cluster_m = {m}, cluster_n = {n};\n\
+         constexpr unsigned cluster_m = {m}, cluster_n = {n}, cluster_k = {k};\n\
          }}\n",
         tile.warp_group_m.unwrap_or(0),
         tile.pingpong,
@@ -230,6 +230,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
         registers(RoleKind::Load),
         registers(RoleKind::Mma),
         plan.resources.buffer("barriers").map_or(0, |b| b.offset),
+        plan.resources.buffer("partials").map_or(0, |b| b.offset),
         plan.resources.lent_stages(),
     );
     TmaOperand::new(plan, Side::First)?.write(text, plan, ROWS)?;
@@ -240,14 +241,15 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
     Ok(())
 }
 
-/// Which block of the cluster is where: its rank by row and column, and back.
+/// Which block of the cluster is where: its rank by row, column and part of K, and back.
 fn cluster(text: &mut String, shape: Mnk) -> Result<(), LayoutError> {
-    let shape = [shape.m, shape.n];
+    let shape = [shape.m, shape.n, shape.k];
     *text += "namespace cluster {\n";
     for (name, strides, arguments) in [
-        ("rank", [1, shape[0]], &["row", "column"][..]),
-        ("row_of", [1, 0], &["rank"][..]),
-        ("column_of", [0, 1], &["rank"][..]),
+        ("rank", [1, shape[0], shape[0] * shape[1]], &["row", "column", "part"][..]),
+        ("row_of", [1, 0, 0], &["rank"][..]),
+        ("column_of", [0, 1, 0], &["rank"][..]),
+        ("part_of", [0, 0, 1], &["rank"][..]),
     ] {
         *text += &index_function(name, &plain(&shape, &strides)?.into(), arguments)?.to_string();
     }

@@ -51,8 +51,8 @@ impl Which {
 impl fmt::Display for Which {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}{} s{}", self.schedule, self.tile, if self.swapped { " swapped" } else { "" }, self.stages)?;
-        if self.cluster.m * self.cluster.n > 1 {
-            write!(f, " cluster {}x{}", self.cluster.m, self.cluster.n)?;
+        if self.cluster.blocks() > 1 {
+            write!(f, " cluster {}", self.cluster)?;
         }
         write!(f, " {}", self.scheduler)?;
         if self.splits > 1 {

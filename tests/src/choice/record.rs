@@ -33,7 +33,7 @@ pub struct Row {
     pub library: f64,
 }
 
-const HEADER: &str = "suite,tag,type,m,n,k,schedule,swapped,tile_m,tile_n,tile_k,cluster_m,cluster_n,stages,scheduler,splits,raster,swizzle,\
+const HEADER: &str = "suite,tag,type,m,n,k,schedule,swapped,tile_m,tile_n,tile_k,cluster_m,cluster_n,cluster_k,stages,scheduler,splits,raster,swizzle,\
                       registers,blocks_per_sm,predicted_us,median_us,runs,cublaslt_us";
 
 /// The rows as text, with a header.
@@ -43,7 +43,8 @@ pub fn write(rows: &[Row]) -> String {
         let Which { schedule, swapped, tile, cluster, stages, scheduler, splits, walk: (raster, swizzle) } = row.which;
         let Mnk { m, n, k } = row.mnk;
         let problem = format!("{},{},{},{m},{n},{k}", row.suite.name(), row.tag.name(), row.element.name());
-        let shape = format!("{},{},{},{},{}", tile.m, tile.n, tile.k, cluster.m, cluster.n);
+        let of = |x: Mnk| format!("{},{},{}", x.m, x.n, x.k);
+        let shape = format!("{},{}", of(tile), of(cluster));
         let which = format!("{schedule},{swapped},{shape},{stages},{scheduler},{splits},{},{swizzle}", raster.name());
         let found = format!("{},{},{:.2},{:.2}", row.registers, row.blocks_per_sm, row.predicted, row.median);
         text += &format!("{problem},{which},{found},{},{:.2}\n", row.runs, row.library);
@@ -93,7 +94,7 @@ fn row(fields: &mut Fields<'_>) -> Option<Row> {
             schedule: fields.named(ScheduleId::from_name)?,
             swapped: fields.number()?,
             tile: Mnk::new(fields.number()?, fields.number()?, fields.number()?),
-            cluster: Mnk::new(fields.number()?, fields.number()?, 1),
+            cluster: Mnk::new(fields.number()?, fields.number()?, fields.number()?),
             stages: fields.number()?,
             scheduler: fields.named(SchedulerId::from_name)?,
             splits: fields.number()?,

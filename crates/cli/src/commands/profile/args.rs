@@ -65,8 +65,8 @@ pub struct CandidatesArgs {
     /// Whether A and B change places, so that a tile's N are the instruction's rows: yes, no or both, separated by a comma
     #[arg(long, value_name = "ANSWER", value_delimiter = ',')]
     pub swap_ab: Vec<String>,
-    /// Clusters, separated by commas
-    #[arg(long, value_name = "MxN", value_delimiter = ',')]
+    /// Clusters, separated by commas: tiles along M and N, and parts of their K
+    #[arg(long, value_name = "MxN[xK]", value_delimiter = ',')]
     pub cluster: Vec<String>,
     /// Schedules, separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]

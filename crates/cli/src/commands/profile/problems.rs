@@ -185,7 +185,7 @@ impl Combination {
         }
         parts.extend(desc.tile.map(|tile| tile.to_string()));
         parts.extend(desc.swap_ab.map(|swapped| if swapped { "swapped" } else { "not swapped" }.to_owned()));
-        parts.extend(desc.cluster.map(|cluster| format!("cluster {}x{}", cluster.m, cluster.n)));
+        parts.extend(desc.cluster.map(|cluster| format!("cluster {cluster}")));
         parts.extend(desc.stages.map(|stages| format!("{stages} stages")));
         if !matches!(desc.scheduler, SchedulerId::AUTO) {
             parts.push(desc.scheduler.name().to_owned());
