@@ -227,7 +227,7 @@ impl ResourcePlan {
         let source_barriers = if fragments { warps.0 * warps.1 * Self::MAX_SLABS * 8 } else { 0 };
         // What the other parts of K of a cluster send to the first one's block.
         let partials = match s.cluster {
-            Some(cluster) => (cluster.k - 1) * tile.m * tile.n * s.acc.bits() / 8,
+            Some(cluster) => cluster.k.saturating_sub(1) * tile.m * tile.n * s.acc.bits() / 8,
             None => 0,
         };
         let fixed_bytes = barriers + source_barriers + mailbox + partials + if aliases { 0 } else { staging };
