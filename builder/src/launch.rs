@@ -32,7 +32,10 @@ pub(crate) fn launch(
     }
     let device = executable.device();
     call.encode_maps(encoded, |map| device.encode_tensor_map(map), |map, at| device.move_tensor_map(map, at))?;
-    let invocation = Invocation { launches: &[call.launch()], host: &NoHostProgram };
+    let main = call.launch();
+    let launches = [main, call.finish().unwrap_or(main)];
+    let launches = if call.finish().is_some() { &launches[..] } else { &launches[..1] };
+    let invocation = Invocation { launches, host: &NoHostProgram };
     // SAFETY: the parameters are those of the plan that was lowered; `infer` and `can_implement` checked that every operand is
     // in this device's memory with the extents that they state, and the views borrow that memory until the work is submitted.
     let submitted = unsafe { executable.run(stream, &invocation) };

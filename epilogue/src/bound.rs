@@ -1,7 +1,7 @@
 //! A program with its arguments: checked against the output's extents, ready to be packed or evaluated.
 
 use crate::host::Along;
-use crate::{Arg, Args, FieldKind, LeafKind, ParamBlock, Program, Uses};
+use crate::{Arg, Args, FieldKind, LeafKind, ParamBlock, Program, ReductionParams, Uses};
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{RawView, RawViewMut, Space, Strided};
 use warpwright_spec::{Axes, MAX_ARGUMENTS, Problem, ScalarKind, Sink};
@@ -310,15 +310,20 @@ impl<'a> Bound<'a> {
         }
     }
 
+    /// The fields of the parameters.
+    pub fn block(&self) -> &ParamBlock {
+        &self.block
+    }
+
     /// Bytes that [`pack`](Self::pack) writes.
     pub fn packed_bytes(&self) -> usize {
         self.block.size()
     }
 
     /// Writes the kernel's parameters, as [`ParamBlock`] lays them out, to bytes that are zero and at least
-    /// [`packed_bytes`](Self::packed_bytes). Dropped matrices get null pointers; `partials` says where the reduction that is this
-    /// argument keeps its partial results.
-    pub fn pack(&self, packed: &mut [u8], partials: impl Fn(usize) -> u64) {
+    /// [`packed_bytes`](Self::packed_bytes). Dropped matrices get null pointers; `reductions` says where the reduction
+    /// that is this argument keeps its partial results.
+    pub fn pack(&self, packed: &mut [u8], reductions: impl Fn(usize) -> ReductionParams) {
         for (argument, (field, slot)) in self.block.fields().iter().zip(&self.slots).enumerate() {
             let mut at = field.offset;
             let mut word = |x: [u8; 8]| {
@@ -357,7 +362,10 @@ impl<'a> Bound<'a> {
                     word(m.to_le_bytes());
                     if let FieldKind::Reduction(_) = field.kind {
                         word(batch.to_le_bytes());
-                        word(partials(argument).to_le_bytes());
+                        let ReductionParams { partials, length, blocks, entries } = reductions(argument);
+                        word(partials.to_le_bytes());
+                        word((u64::from(blocks) << 32 | u64::from(length)).to_le_bytes());
+                        word(u64::from(entries).to_le_bytes());
                     } else {
                         word(n.to_le_bytes());
                         word(batch.to_le_bytes());

@@ -3,6 +3,10 @@
 //! The text is straight-line code in the order of the [`Program`], compiled with `--fmad=false`, so the device rounds where
 //! the host does. It knows the user's coordinates only: what a vector runs along is the loaders' affair.
 
+mod sinks;
+
+pub use sinks::{FINISH_THREADS, finish, sinks};
+
 use crate::host::Along;
 use crate::{Field, FieldKind, Number, Op, ParamBlock, Place, Program, Uses, Value};
 use std::fmt::Write;
@@ -46,7 +50,11 @@ pub fn argument_structs(compute: Dtype) -> &'static str {
 
 /// `struct EpilogueParams`, with its offsets asserted.
 pub fn params(block: &ParamBlock) -> String {
-    let mut text = String::from("struct EpilogueParams {\n");
+    let mut text = String::new();
+    if block.reduces() {
+        text += REDUCTION_ARG;
+    }
+    text += "struct EpilogueParams {\n";
     for field in block.fields() {
         line(&mut text, 1, format_args!("{} {field};", field.kind.stem().structure()));
     }
@@ -84,6 +92,9 @@ pub const ACCESS: &str = include_str!("access.cuh");
 pub const VISITOR: &str = include_str!("visitor.cuh");
 /// The one that TMA stores for, behind [`VISITOR`].
 pub const BULK_VISITOR: &str = include_str!("visitor_bulk.cuh");
+
+/// What a kernel is told of a reduction: [`ReductionParams`](crate::ReductionParams) behind its output.
+const REDUCTION_ARG: &str = "struct ReductionArg { void* pointer; long long stride, stride_batch; double* partials; unsigned length, blocks, entries, reserved; };\n";
 
 const INLINE: &str = "__device__ __forceinline__";
 
@@ -124,6 +135,7 @@ impl Writer<'_> {
             other => self.number(self.program.number(other)),
         };
         line(text, 1, format_args!("using Result = {result};"));
+        self.store_members(text);
         self.scalars(text);
         self.uses(text);
         self.loads(text);
@@ -364,6 +376,7 @@ impl Writer<'_> {
             1,
             format_args!("{INLINE} void visit({values}, const EpilogueParams& p, const Coordinates& c) const {{"),
         );
+        self.stored_values(text);
         line(text, 0, format_args!("#pragma unroll"));
         line(text, 2, format_args!("for (int v = 0; v < V; ++v) {{"));
         for (i, step) in self.program.steps().iter().enumerate() {
@@ -374,7 +387,9 @@ impl Writer<'_> {
             );
         }
         line(text, 3, format_args!("out[v] = {};", self.value(self.program.result())));
+        self.store_values(text);
         line(text, 2, format_args!("}}"));
+        self.store(text);
         line(text, 1, format_args!("}}"));
     }
 

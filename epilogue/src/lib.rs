@@ -47,6 +47,7 @@ mod operator;
 mod params;
 pub mod parse;
 mod program;
+mod reductions;
 mod share;
 mod sink;
 
@@ -69,6 +70,7 @@ pub use operator::{
 };
 pub use params::{Field, FieldKind, ParamBlock, Stem};
 pub use program::{Leaf, LeafKind, Number, Op, Place, Program, SideStore, Step, Uses, Value};
+pub use reductions::{PartialResults, ReductionParams, SubtileGrid};
 pub use share::{Let, Var, share, share_as};
 pub use sink::{
     AllColumns, AllElements, AllRows, Amax, Atomic, AuxStore, MaskStore, Max, Min, Reduce, ReduceAxes, ReduceOperator,

@@ -18,7 +18,7 @@ pub enum FieldKind {
     Store(Dtype),
     /// Bits that are stored: as [`FieldKind::Matrix`], of bytes.
     Mask,
-    /// What a reduction stores: `{ pointer, stride, batch stride, partial results }`.
+    /// What a reduction stores: `{ pointer, stride, batch stride, partial results, values that remain, blocks, batch entries }`.
     Reduction(Reduction),
     /// An M x N matrix of bits: as [`FieldKind::Matrix`], its strides in bits.
     Bits,
@@ -60,7 +60,8 @@ impl Stem {
     pub const fn bytes(self) -> usize {
         match self {
             Stem::Scalar | Stem::Vector => 24,
-            Stem::Tensor | Stem::Reduction => 32,
+            Stem::Tensor => 32,
+            Stem::Reduction => 48,
         }
     }
 }
@@ -106,7 +107,7 @@ pub struct ParamBlock {
 
 impl ParamBlock {
     /// Bytes of the largest block.
-    pub const MAX_BYTES: usize = MAX_ARGUMENTS * Stem::Tensor.bytes();
+    pub const MAX_BYTES: usize = MAX_ARGUMENTS * Stem::Reduction.bytes();
     /// What every block's address is a multiple of.
     pub const ALIGNMENT: usize = 8;
 

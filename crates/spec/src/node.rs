@@ -1,7 +1,7 @@
 //! The value that an epilogue's type reifies to. No function here knows a node *type*, so trees parsed at run time take
 //! the same path.
 
-use crate::{Function, Sink};
+use crate::{Axes, Function, Sink};
 use warpwright_numeric::Dtype;
 
 /// Where a scalar leaf finds its number when the kernel runs.
@@ -214,6 +214,23 @@ impl Node {
                 | Node::LoadTile(_)
                 | Node::LoadMask
         )
+    }
+
+    /// How many reductions leave a row or a column: each takes a slab of the epilogue's own, but the first.
+    pub const fn reduced_lines(&self) -> usize {
+        let mut n = match self {
+            Node::Sink(Sink::Reduce(r), _) if !matches!(r.axes, Axes::All) => 1,
+            _ => 0,
+        };
+        let children = self.children();
+        let mut i = 0;
+        while i < 3 {
+            if let Some(c) = children[i] {
+                n += c.reduced_lines();
+            }
+            i += 1;
+        }
+        n
     }
 
     /// How many arguments the tree binds: one per leaf that is neither the accumulator, the previous D nor a shared value, and one

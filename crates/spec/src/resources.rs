@@ -222,7 +222,8 @@ impl ResourcePlan {
         let subtile = accumulators.subtile_m * accumulators.subtile_n;
         let fragments = matches!(s.instruction, InstructionId::WGMMA);
         let widest = if fragments && 2 * s.d.bits() > s.acc.bits() { 2 * s.d.bits() } else { s.acc.bits() };
-        let staging = subtile * widest / 8;
+        let lines = s.epilogue.reduced_lines();
+        let staging = subtile * widest / 8 * if lines > 1 { lines } else { 1 };
         // What the epilogue reads by TMA completes a barrier for each slab.
         let source_barriers = if fragments { warps.0 * warps.1 * Self::MAX_SLABS * 8 } else { 0 };
         // What the other parts of K of a cluster send to the first one's block.

@@ -1,7 +1,7 @@
 //! What is stored beside D.
 
 use super::{Accumulators, Along, Evaluator, Scratch, Segment, Values};
-use crate::bound::Slot;
+use crate::bound::{Slot, narrowed};
 use crate::{Number, OutputShape, Program, SideStore, Value};
 use core::sync::atomic::{AtomicU64, Ordering};
 use warpwright_runtime::RawViewMut;
@@ -146,21 +146,19 @@ impl Evaluator<'_> {
             (Value::Step(i), Number::Exact, _) => Values::I64(exact.materialize(i + 1, width)),
             (Value::Step(i), Number::Real, Accumulators::F64(_)) => Values::F64(double.materialize(i + 1, width)),
             (Value::Step(i), Number::Real, _) => Values::F32(single.materialize(i + 1, width)),
-            (Value::Scalar(argument), _, Accumulators::F64(_)) => {
-                double.row_mut(0, width).fill(self.scalar(argument, batch));
-                Values::F64(double.row_mut(0, width))
-            }
-            (Value::Constant(bits), _, Accumulators::F64(_)) => {
-                double.row_mut(0, width).fill(f64::from_bits(bits));
-                Values::F64(double.row_mut(0, width))
-            }
-            (Value::Constant(bits), ..) => {
-                single.row_mut(0, width).fill(f64::from_bits(bits) as f32);
-                Values::F32(single.row_mut(0, width))
-            }
-            (Value::Scalar(argument), ..) => {
-                single.row_mut(0, width).fill(self.scalar(argument, batch) as f32);
-                Values::F32(single.row_mut(0, width))
+            (Value::Scalar(_) | Value::Constant(_), _, acc) => {
+                let x = match value {
+                    Value::Scalar(argument) => self.scalar(argument, batch),
+                    Value::Constant(bits) => narrowed(f64::from_bits(bits), self.program.compute()),
+                    _ => 0.0,
+                };
+                if matches!(acc, Accumulators::F64(_)) {
+                    double.row_mut(0, width).fill(x);
+                    Values::F64(double.row_mut(0, width))
+                } else {
+                    single.row_mut(0, width).fill(x as f32);
+                    Values::F32(single.row_mut(0, width))
+                }
             }
         }
     }

@@ -339,7 +339,7 @@ fn parameters_are_packed_where_the_block_says() {
     let program = Program::of(node(&e), Dtype::F32, Dtype::F32).unwrap();
     let bound = program.bind(&args(e), shape(2, 3, 5), Space::Host).unwrap();
     let mut bytes = vec![0; bound.packed_bytes()];
-    bound.pack(&mut bytes, |_| 0);
+    bound.pack(&mut bytes, |_| Default::default());
     let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().unwrap());
     let words: Vec<u64> = (0..bytes.len() / 8).map(word).collect();
     let (bias, c, betas) = (bias.as_ptr() as u64, c.view().raw().address(), betas.as_ptr() as u64);

@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::can_implement::{CanImplementError, Seen, injective};
 use warpwright_epilogue::{Arg, FieldKind, ParamBlock};
-use warpwright_spec::{Axes, KernelPlan, Problem, ProblemKind, Reduction};
+use warpwright_spec::{Axes, KernelPlan, Order, Problem, ProblemKind, Reduction};
 
 pub(super) fn check_outputs(
     plan: &KernelPlan,
@@ -38,9 +38,10 @@ pub(super) fn check_outputs(
                 strides: layout.strides,
             });
         }
-        let bytes = if plan.transposed { problem.bound().m.div_ceil(8) } else { problem.bound().n.div_ceil(8) };
+        let along_m = plan.order_d() == Order::Column;
+        let bytes = if along_m { problem.bound().m } else { problem.bound().n }.div_ceil(8);
         let [_, rows, columns] = seen.layout().extents;
-        if kind == FieldKind::Mask && bytes != if plan.transposed { rows } else { columns } {
+        if kind == FieldKind::Mask && bytes != if along_m { rows } else { columns } {
             return Err(CanImplementError::Mask { argument, rows, columns });
         }
         let overlaps = |other| Err(CanImplementError::OutputOverlap { argument, what, other });

@@ -1,14 +1,15 @@
 //! From a plan and a call to a launch.
 
 use super::TensorMaps;
+use super::config::{SLAB_ROWS, Tile};
 use super::maps::{BoxShape, CallMap};
 use super::params::{Form, OperandArg, Packed, Values};
 use crate::contract::{Arguments, accumulator_bytes};
 use std::sync::OnceLock;
-use warpwright_epilogue::Bound;
+use warpwright_epilogue::{Bound, FieldKind, ParamBlock, PartialResults, ReductionParams, SubtileGrid, cuda};
 use warpwright_runtime::{LaunchCall, RawView, TensorMapSpec, WorkspacePtr};
 use warpwright_schedulers::{TileScheduler, TileSpace, WorkspaceRegions, of_spec};
-use warpwright_spec::{KernelPlan, MajorId, Mnk, Problem, RasterOrder, SingleTile};
+use warpwright_spec::{KernelPlan, MAX_ARGUMENTS, MajorId, Mnk, Problem, RasterOrder, SingleTile};
 
 /// Why a call cannot be launched, although the kernel can implement its problem.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -41,6 +42,8 @@ pub enum CallError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceCall {
     grid: u32,
+    /// Of the launch that ends reductions.
+    finish: Option<[u32; 2]>,
     params: Packed,
     /// In the order of the parameters.
     maps: [Option<CallMap>; MAPS],
@@ -48,7 +51,7 @@ pub struct DeviceCall {
 
 impl Default for DeviceCall {
     fn default() -> DeviceCall {
-        DeviceCall { grid: 0, params: Packed::EMPTY, maps: [None; MAPS] }
+        DeviceCall { grid: 0, finish: None, params: Packed::EMPTY, maps: [None; MAPS] }
     }
 }
 
@@ -101,6 +104,11 @@ impl DeviceCall {
     pub fn launch(&self) -> LaunchCall<'_> {
         LaunchCall { grid: [self.grid, 1, 1], params: &self.params }
     }
+
+    /// The launch behind it that ends the epilogue's reductions, if there are any.
+    pub fn finish(&self) -> Option<LaunchCall<'_>> {
+        self.finish.map(|[x, y]| LaunchCall { grid: [x, y, 1], params: &self.params })
+    }
 }
 
 /// Where a launch's flags and partial accumulators are: null where [`workspace`] is empty.
@@ -114,7 +122,53 @@ pub struct DeviceWorkspace {
 
 /// The workspace of a launch on a device that keeps `resident` blocks of the kernel at once.
 pub fn workspace(plan: &KernelPlan, problem: &Problem, resident: usize) -> WorkspaceRegions {
-    scheduler(plan).workspace(&TileSpace::new(plan, problem, resident), accumulator_bytes(plan))
+    let fixup = scheduler(plan).workspace(&TileSpace::new(plan, problem, resident), accumulator_bytes(plan));
+    // A tree with too many arguments was refused before.
+    let Ok(block) = ParamBlock::of(plan.spec.epilogue) else { return fixup };
+    if !block.reduces() {
+        return fixup;
+    }
+    let [flags, partials] = block.partial_bytes(subtiles(plan, problem));
+    let behind = BehindFixup::of(&fixup);
+    let flags_bytes = if flags == 0 { fixup.flags_bytes } else { behind.flags.saturating_add(flags) };
+    let partials_offset = up(flags_bytes, WorkspaceRegions::ALIGN);
+    let bytes = partials_offset.saturating_add(behind.partials).saturating_add(partials);
+    WorkspaceRegions { flags_bytes, partials_offset, bytes, ..fixup }
+}
+
+/// Where the reductions' part of a workspace begins: bytes behind its flags, and behind its other memory.
+struct BehindFixup {
+    flags: usize,
+    partials: usize,
+}
+
+impl BehindFixup {
+    fn of(fixup: &WorkspaceRegions) -> BehindFixup {
+        let partials = up(fixup.bytes - fixup.partials_offset, WorkspaceRegions::ALIGN);
+        BehindFixup { flags: up(fixup.flags_bytes, 8), partials }
+    }
+}
+
+const fn up(bytes: usize, to: usize) -> usize {
+    bytes.saturating_add(to - 1) / to * to
+}
+
+/// The subtiles that a plan's warps visit.
+fn subtiles(plan: &KernelPlan, problem: &Problem) -> SubtileGrid {
+    let user = problem.bound();
+    let extents = if plan.transposed { [user.n, user.m] } else { [user.m, user.n] };
+    let subtile = [SLAB_ROWS, Tile::of(plan).slab_columns];
+    SubtileGrid { entries: problem.groups(), extents, subtile, transposed: plan.transposed }
+}
+
+/// Blocks of the launch that ends reductions along x: each value that remains has a thread, or, where it is of all elements, a
+/// block.
+fn finish_blocks(block: &ParamBlock, grid: SubtileGrid) -> u32 {
+    let blocks = |(_, PartialResults { length, .. }): (usize, PartialResults)| {
+        let threads = length.saturating_mul(grid.entries).div_ceil(cuda::FINISH_THREADS as usize);
+        threads.max(grid.entries).min(1 << 16) as u32
+    };
+    block.partial_results(grid).map(blocks).max().unwrap_or(1)
 }
 
 /// What is no scheduler of ours was refused when the plan was lowered.
@@ -212,7 +266,31 @@ pub fn call(
     };
     to.grid = grid as u32;
     to.params = Packed::EMPTY;
-    to.params.fill(Form::of(plan, maps), &values, epilogue, |_| 0);
+    let block = epilogue.block();
+    let (mut reductions, mut finish) = ([ReductionParams::default(); MAX_ARGUMENTS], None);
+    if block.reduces() {
+        let grid = subtiles(plan, problem);
+        let behind =
+            BehindFixup::of(&scheduler.workspace(&TileSpace::new(plan, problem, resident), accumulator_bytes(plan)));
+        for (argument, at_offset) in block.partial_results(grid) {
+            let PartialResults { offset, length, blocks, atomic, .. } = at_offset;
+            let base = if atomic {
+                at.flags.address + behind.flags as u64
+            } else {
+                at.partials.address + behind.partials as u64
+            };
+            reductions[argument] = ReductionParams {
+                partials: base + offset as u64,
+                length: length as u32,
+                blocks: blocks as u32,
+                entries: grid.entries as u32,
+            };
+        }
+        let count = block.fields().iter().filter(|f| matches!(f.kind, FieldKind::Reduction(_))).count();
+        finish = Some([finish_blocks(block, grid), count as u32]);
+    }
+    to.finish = finish;
+    to.params.fill(Form::of(plan, maps), &values, epilogue, |argument| reductions[argument]);
     to.maps = [map_a, map_b, map_d, map_c];
     Ok(())
 }

@@ -42,7 +42,7 @@ use warpwright_numeric::Dtype;
 use warpwright_runtime::{LaunchTemplate, Program, WorkspaceLayout};
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_schedulers::cuda::{DeviceText, device_text};
-use warpwright_spec::{InstructionId, KernelPlan, ScheduleId, SchedulerId, Sink, Violation};
+use warpwright_spec::{InstructionId, KernelPlan, ScheduleId, SchedulerId, Violation};
 
 /// Why a plan has no device code.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -76,12 +76,6 @@ pub enum LowerError {
         /// The element.
         element: Dtype,
     },
-    /// The epilogue stores beside D.
-    #[error("{sink}(..) has no device code yet: run on the host")]
-    Sink {
-        /// What it stores.
-        sink: Sink,
-    },
     /// The epilogue's tree is not legal.
     #[error(transparent)]
     Epilogue(#[from] Violation),
@@ -90,14 +84,14 @@ pub enum LowerError {
     Layout(#[from] LayoutError),
 }
 
-/// The program of a plan: one launch.
+/// The program of a plan: one launch, and one that ends its epilogue's reductions, if there are any.
 ///
 /// # Errors
 /// [`LowerError`]: what has no device code.
 pub fn program(plan: &KernelPlan) -> Result<Program, LowerError> {
     let epilogue = EpilogueProgram::of(plan.spec.epilogue, plan.spec.acc, plan.spec.d)?;
     let resources = &plan.resources;
-    let launch = LaunchTemplate {
+    let main = LaunchTemplate {
         entry: plan.name(),
         source: source_with(plan, &epilogue)?,
         options: Vec::new(),
@@ -107,10 +101,17 @@ pub fn program(plan: &KernelPlan) -> Result<Program, LowerError> {
         params_bytes: params::Form::of(plan, &TensorMaps::of(plan, &epilogue)?).size(epilogue.block().size()),
         pdl: false,
     };
+    let finish = epilogue.block().reduces().then(|| LaunchTemplate {
+        entry: finish_name(plan),
+        block: [cuda::FINISH_THREADS, 1, 1],
+        cluster: [1, 1, 1],
+        shared_bytes: 0,
+        ..main.clone()
+    });
     Ok(Program {
         name: plan.name(),
         tag: plan.spec.arch,
-        launches: vec![launch],
+        launches: core::iter::once(main).chain(finish).collect(),
         workspace: WorkspaceLayout { bytes: 0, alignment: WorkspaceRegions::ALIGN },
     })
 }
@@ -131,9 +132,6 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     }
     if let Some(element) = epilogue.elements().find(|&e| !device_code::element(e)) {
         return Err(LowerError::Element { element });
-    }
-    if let Some(store) = epilogue.stores().first() {
-        return Err(LowerError::Sink { sink: store.sink });
     }
     let tile = Tile::of(plan);
     let warp_specialized = spec.mainloop.is_none() && matches!(spec.instruction, InstructionId::WGMMA);
@@ -181,6 +179,7 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     text.extend(scheduler.text);
     text += warpwright_epilogue::cuda::ACCESS;
     let staged = bulk.as_ref().and_then(BulkOutput::source);
+    text += &cuda::sinks(epilogue, tile.warps_m * tile.warps_n);
     text += &cuda::epilogue(epilogue, cuda::Accesses::of(plan, staged));
     text += cuda::VISITOR;
     let visitor = match &bulk {
@@ -218,5 +217,21 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
          }}\n",
         scheduler.name
     );
+    if epilogue.block().reduces() {
+        text += &cuda::finish(epilogue);
+        let _ = write!(
+            text,
+            "extern \"C\" __global__ void __launch_bounds__(finish_threads) {}(const __grid_constant__ Params params) {{\n\
+             \x20   ptx::wait_for_grids_before();\n\
+             \x20   finish_reductions(params.epilogue);\n\
+             }}\n",
+            finish_name(plan)
+        );
+    }
     Ok(text)
+}
+
+/// The name of the kernel that ends a plan's reductions.
+fn finish_name(plan: &KernelPlan) -> String {
+    plan.name() + "_finish"
 }

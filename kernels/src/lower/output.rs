@@ -11,7 +11,7 @@ use warpwright_layout::smem::{Major, SmemSwizzle, atom, widest_swizzle};
 use warpwright_layout::tma::TensorMap;
 use warpwright_layout::{ComposedLayout, IntTuple, LayoutError};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{InstructionId, KernelPlan, ResourcePlan};
+use warpwright_spec::{Axes, InstructionId, KernelPlan, ResourcePlan, Sink};
 
 /// Steps of an epilogue up to which its text is repeated for every subtile, which saves moving accumulators to where the one
 /// copy expects them.
@@ -45,7 +45,7 @@ impl BulkOutput {
         let bits = dtype.bits();
         let fragments = plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::WGMMA;
         let whole = (columns * bits).is_multiple_of(128);
-        if !fragments || !whole || bits < 8 || plan.widths.d < 16 || plan.along_rows() {
+        if !fragments || !whole || bits < 8 || plan.widths.d < 16 || plan.along_rows() || lines(program) {
             return Ok(None);
         }
         let bytes = SLAB_ROWS * columns * bits / 8;
@@ -131,6 +131,11 @@ impl BulkOutput {
     pub(crate) fn slab_bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// Whether an epilogue reduces along M or N alone, through slabs of its accumulators.
+fn lines(program: &Program) -> bool {
+    program.stores().iter().any(|s| matches!(s.sink, Sink::Reduce(r) if r.axes != Axes::All))
 }
 
 /// The matrices that an epilogue reads, with their elements.

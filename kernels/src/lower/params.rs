@@ -2,7 +2,7 @@
 
 use super::TensorMaps;
 use std::fmt::Write;
-use warpwright_epilogue::{Bound, ParamBlock};
+use warpwright_epilogue::{Bound, ParamBlock, ReductionParams};
 use warpwright_spec::KernelPlan;
 
 /// A member of a parameter struct: its C++ type, name and bytes.
@@ -200,7 +200,13 @@ impl Packed {
     pub(crate) const EMPTY: Packed = Packed { bytes: [0; MAX_BYTES], len: 0 };
 
     /// Packs in the order of the structs, whose members leave no gaps. What is packed into is empty.
-    pub(crate) fn fill(&mut self, form: Form, values: &Values, epilogue: &Bound<'_>, partials: impl Fn(usize) -> u64) {
+    pub(crate) fn fill(
+        &mut self,
+        form: Form,
+        values: &Values,
+        epilogue: &Bound<'_>,
+        reductions: impl Fn(usize) -> ReductionParams,
+    ) {
         self.len = form.size(epilogue.packed_bytes());
         let mut at = MAP_BYTES * form.maps();
         let mut put = |x: &[u8]| {
@@ -219,7 +225,7 @@ impl Packed {
         put(&[0; 4]);
         values.scheduler.iter().for_each(|s| put(&s.to_le_bytes()));
         values.workspace.iter().for_each(|s| put(&s.to_le_bytes()));
-        epilogue.pack(&mut self.bytes[form.epilogue()..], partials);
+        epilogue.pack(&mut self.bytes[form.epilogue()..], reductions);
     }
 
     /// Writes an encoded map, the `i`-th of the block.
@@ -267,7 +273,7 @@ mod tests {
         let args = [Arg::Number(1.5)].into_iter().collect();
         let bound = program.bind(&args, OutputShape { batch: 1, m: 1, n: 1 }, Space::Host).unwrap();
         let mut packed = Packed::EMPTY;
-        packed.fill(form, &values, &bound, |_| 0);
+        packed.fill(form, &values, &bound, |_| ReductionParams::default());
         assert_eq!(packed.len(), form.size(24));
         let words: Vec<u64> = packed[..80].chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(words, (1..=10).collect::<Vec<_>>());
@@ -275,13 +281,13 @@ mod tests {
         let halves: Vec<u32> = packed[80..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
         assert_eq!(halves, [11, 12, 13, 0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23, 0]);
         let mut arguments = vec![0; bound.packed_bytes()];
-        bound.pack(&mut arguments, |_| 0);
+        bound.pack(&mut arguments, |_| ReductionParams::default());
         assert_eq!(packed[end..], arguments);
         assert_eq!(packed[end + 16..end + 20], 1.5f32.to_le_bytes());
         for (output, source) in [(false, false), (true, false), (true, true)] {
             let form = Form { operands: OperandKind::TensorMaps, output, source };
             let mut maps = Packed::EMPTY;
-            maps.fill(form, &values, &bound, |_| 0);
+            maps.fill(form, &values, &bound, |_| ReductionParams::default());
             let begin = 256 + 128 * (usize::from(output) + usize::from(source));
             assert_eq!(maps[begin..form.epilogue() + 24], packed[48..]);
             assert_eq!(maps.len() % MAP_ALIGNMENT, 0);

@@ -1,0 +1,129 @@
+//! The text of what is stored beside D.
+
+use super::{INLINE, Writer, line, width};
+use crate::{Field, FieldKind, Number, Program, SideStore, Value};
+use warpwright_spec::{Axes, Reducer, Reduction, Sink};
+
+/// What the text of stores is made of; it stands behind [`ACCESS`](super::ACCESS).
+const SINKS: &str = include_str!("../sinks.cuh");
+
+/// Threads of a block of the launch that ends reductions.
+pub const FINISH_THREADS: u32 = 256;
+
+/// What an epilogue's text needs in front of it, if it stores anything beside D: `warps` run it.
+pub fn sinks(program: &Program, warps: usize) -> String {
+    if program.stores().is_empty() {
+        return String::new();
+    }
+    let mut text = format!("namespace cfg {{\nconstexpr unsigned epilogue_warps = {warps};\n}}\n");
+    if !program.block().reduces() {
+        // Templates name it.
+        text += super::REDUCTION_ARG;
+    }
+    text + SINKS
+}
+
+/// `finish_reductions`, which ends the reductions: each has blocks of its own in y. Behind [`epilogue`](super::epilogue).
+pub fn finish(program: &Program) -> String {
+    let mut text = format!("{INLINE} void finish_reductions(const EpilogueParams& p) {{\n");
+    for (number, (field, reduction)) in reductions(program).enumerate() {
+        let Reduction { operator, axes, atomic } = reduction;
+        let (operator, all) = (structure(operator), axes == Axes::All);
+        line(
+            &mut text,
+            1,
+            format_args!("if (blockIdx.y == {number}) finish_reduction<{operator}, {atomic}, {all}>(p.{field});"),
+        );
+    }
+    text + "}\n"
+}
+
+fn reductions(program: &Program) -> impl Iterator<Item = (Field, Reduction)> + '_ {
+    program.block().fields().iter().filter_map(|field| match field.kind {
+        FieldKind::Reduction(reduction) => Some((*field, reduction)),
+        _ => None,
+    })
+}
+
+fn structure(operator: Reducer) -> &'static str {
+    match operator {
+        Reducer::Sum => "ReduceSum",
+        Reducer::Max => "ReduceMax",
+        Reducer::Min => "ReduceMin",
+        Reducer::Amax => "ReduceAmax",
+        Reducer::SumOfSquares => "ReduceSumOfSquares",
+    }
+}
+
+impl Writer<'_> {
+    /// The members that keep reductions between visits.
+    pub(super) fn store_members(&self, text: &mut String) {
+        if !self.program.block().reduces() {
+            return;
+        }
+        line(text, 1, format_args!("mutable SubtileVisits subtile;"));
+        let mut lines = 0;
+        for (field, Reduction { operator, axes, atomic }) in reductions(self.program) {
+            let operator = structure(operator);
+            match axes {
+                Axes::All => line(text, 1, format_args!("mutable ReduceAll<{operator}, {atomic}> whole_{field};")),
+                axes => {
+                    // Rows are the kernel's.
+                    let rows = if axes == Axes::Rows { "!cfg::transposed" } else { "cfg::transposed" };
+                    line(
+                        text,
+                        1,
+                        format_args!("mutable ReduceLines<{operator}, {atomic}, {rows}, {lines}> whole_{field};"),
+                    );
+                    lines += 1;
+                }
+            }
+        }
+    }
+
+    /// The arrays of values to be stored, in front of the loop over elements.
+    pub(super) fn stored_values(&self, text: &mut String) {
+        for (number, SideStore { value, .. }) in self.program.stores().iter().enumerate() {
+            let ty = match value {
+                Value::Accumulator => "Accumulator",
+                Value::Scalar(_) | Value::Constant(_) => self.real,
+                Value::Step(_) => match self.program.number(*value) {
+                    Number::Real => self.real,
+                    Number::Exact => "long long",
+                },
+            };
+            line(text, 2, format_args!("{ty} y{number}[V];"));
+        }
+    }
+
+    /// Their assignments, in the loop.
+    pub(super) fn store_values(&self, text: &mut String) {
+        for (number, SideStore { value, .. }) in self.program.stores().iter().enumerate() {
+            line(text, 3, format_args!("y{number}[v] = {};", self.value(*value)));
+        }
+    }
+
+    /// The stores, behind the loop.
+    pub(super) fn store(&self, text: &mut String) {
+        let reduces = self.program.block().reduces();
+        if reduces {
+            line(text, 2, format_args!("const bool begins = subtile.begin(c), ends = subtile.template end<V>();"));
+        }
+        for (number, &SideStore { argument, sink, .. }) in self.program.stores().iter().enumerate() {
+            let field = self.field(argument);
+            match sink {
+                Sink::Matrix(t) => {
+                    let (name, access) = (t.name(), width(self.accesses.matrix, t));
+                    let value = format!("Vector<{name}, V>::encode(y{number})");
+                    line(text, 2, format_args!("store_tile<{name}, {access}, V>(p.{field}, c, {value});"));
+                }
+                Sink::Mask => line(text, 2, format_args!("store_mask<V>(p.{field}, c, y{number});")),
+                Sink::Reduce(_) => line(
+                    text,
+                    2,
+                    format_args!("whole_{field}.template visit<V>(p.{field}, c, y{number}, begins, ends, subtile);"),
+                ),
+            }
+        }
+    }
+}
