@@ -403,7 +403,7 @@ impl fmt::Display for LayoutError {
             Self::LeftInverseDivisibility { stride, extent } => {
                 write!(
                     f,
-                    "left inverse: stride {stride} is not a multiple of {extent}, the extent of the smaller strides"
+                    "left inverse: stride {stride} is not a positive multiple of {extent}, the extent of the smaller strides"
                 )
             }
             Self::LeftInverseOverlap { stride } => write!(

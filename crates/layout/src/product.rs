@@ -99,7 +99,7 @@ impl Layout {
         }
         if !second.shape.is_tuple() || first.rank() != second.rank() {
             return Err(LayoutError::Rank {
-                operation: "blocked or raked product",
+                operation: "blocked or raked product of a tuple and an integer, which must both be tuples",
                 found: second.rank(),
                 needed: first.rank(),
             });

@@ -82,8 +82,8 @@ impl Layout {
         Ok(out)
     }
 
-    /// The largest power (in fact the largest `n`) for which [`upcast`](Self::upcast) by `n` keeps every static extent and
-    /// stride whole.
+    /// The largest `n` for which [`upcast`](Self::upcast) by `n` keeps every static extent and stride whole. As in CuTe, dynamic
+    /// strides are taken to be multiples of it.
     ///
     /// # Errors
     /// As [`logical_divide`](Self::logical_divide).
@@ -110,6 +110,14 @@ impl Layout {
         i = 0;
         while i < rest.leaves() {
             g = gcd(g, rest.get(i).value());
+            i += 1;
+        }
+        // A stride is a step also where it is not known how many there are.
+        i = 0;
+        while i < flat.shape.leaves() {
+            if !flat.shape.get(i).is_static() && flat.stride.get(i).is_static() {
+                g = gcd(g, flat.stride.get(i).value());
+            }
             i += 1;
         }
         Ok(g)

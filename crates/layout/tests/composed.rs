@@ -90,6 +90,11 @@ fn what_a_swizzle_leaves_adjacent() {
     assert_eq!((tile.max_common_vector(&tile), tile.max_common_vector(&rows)), (Ok(512), Ok(8)));
     assert_eq!(rows.max_common_vector(&tile), Ok(8));
     assert_eq!((tile.max_alignment(), rows.max_alignment()), (Ok(8), Ok(512)));
+    // Steps count although their number is dynamic.
+    let steps: Layout = "(16,_8):(_3,_1)".parse().unwrap();
+    assert_eq!((steps.max_alignment(), steps.to_static().max_alignment()), (Ok(1), Ok(1)));
+    assert_eq!("(16,_8):(_32,_1)".parse::<Layout>().unwrap().max_alignment(), Ok(8));
+    assert_eq!("(_16,_8):(24,_1)".parse::<Layout>().unwrap().max_alignment(), Ok(8));
     let at_four = ComposedLayout { offset: Int::Static(4), ..tile };
     assert_eq!(at_four.max_alignment(), Ok(4));
     // Offsets far beyond a layout wrap instead of ending the program.

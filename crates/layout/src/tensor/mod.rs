@@ -318,7 +318,7 @@ impl<E: Engine> fmt::Display for Tensor<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (space, bits, c) = (self.engine.space(), 8 * size_of::<E::Element>(), &self.layout);
         if c.swizzle.is_identity() {
-            write!(f, "{space}[{bits}b](+{}) o {}", c.offset.value(), c.layout)
+            write!(f, "{space}[{bits}b]({:+}) o {}", c.offset.value(), c.layout)
         } else {
             write!(f, "{space}[{bits}b](+0) o {c}")
         }

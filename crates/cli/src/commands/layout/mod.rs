@@ -55,7 +55,7 @@ impl std::fmt::Display for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Answer::Layout(layout) => write!(f, "{layout}"),
-            Answer::Part((layout, offset)) => write!(f, "+{offset} o {layout}"),
+            Answer::Part((layout, offset)) => write!(f, "{offset:+} o {layout}"),
             Answer::Inverse(inverse) => write!(f, "{inverse}"),
             Answer::Coordinates(layout) => write!(f, "{layout}"),
             Answer::Map(map) => write!(f, "{map}"),
