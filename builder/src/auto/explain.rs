@@ -93,7 +93,11 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         t,
         "  waves      {} tiles{} on {} resident blocks: {}, {}, {} side by side",
         p.tiles,
-        if plan.splits > 1 { format!(" in {} parts", plan.splits) } else { String::new() },
+        match (plan.splits, plan.cluster.k) {
+            (1, 1) => String::new(),
+            (1, parts) => format!(" in {parts} parts, one a block of a cluster"),
+            (parts, _) => format!(" in {parts} parts"),
+        },
         p.resident,
         p.waves,
         plan.raster.name(),

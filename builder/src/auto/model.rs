@@ -78,7 +78,7 @@ const EPILOGUE_BYTES: f64 = 29.0;
 /// The part of the data sheet's bandwidth that a kernel sees whose loads never wait.
 const MEMORY_EFFICIENCY: f64 = 0.85;
 /// Cycles until device memory answers, which all bytes in flight share.
-const MEMORY_LATENCY: f64 = 1050.0;
+pub(super) const MEMORY_LATENCY: f64 = 1050.0;
 /// The part of L2 in which operands stay between waves.
 const L2_KEPT: f64 = 0.7;
 

@@ -337,16 +337,28 @@ fn open_tiles(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &Opera
     list.into_iter().map(user).collect()
 }
 
-/// The clusters to consider, in the user's terms: a pair whose blocks share one operand where there are tiles for both.
+/// Fewest K tiles of one of the parts that a cluster's blocks have.
+const FEWEST_K_TILES: usize = 4;
+
+/// The clusters to consider, in the user's terms: a pair whose blocks share one operand where there are tiles for both, and blocks
+/// that share a tile's K where there are fewer tiles than blocks.
 fn clusters(spec: &Spec, device: &DeviceInfo, problem: &Problem, tile: Mnk) -> Vec<Mnk> {
     let one = Mnk::new(1, 1, 1);
     match (spec.cluster, spec.schedule, spec.instruction) {
         (Some(named), ..) => vec![named],
         (None, ScheduleId::TWO_SM, _) => vec![Mnk::new(2, 1, 1)],
         (None, _, InstructionId::WGMMA) if !device.is_host() && device.max_clusters(2) > 0 => {
-            let Mnk { m, n, .. } = problem.bound();
+            let Mnk { m, n, k } = problem.bound();
             let pairs = [(m > tile.m, Mnk::new(2, 1, 1)), (n > tile.n, Mnk::new(1, 2, 1))];
-            std::iter::once(one).chain(pairs.into_iter().filter(|pair| pair.0).map(|pair| pair.1)).collect()
+            let pairs = pairs.into_iter().filter(|pair| pair.0).map(|pair| pair.1);
+            let tiles = m.div_ceil(tile.m).saturating_mul(n.div_ceil(tile.n)).saturating_mul(problem.groups());
+            let fits = |parts: usize| {
+                let adds_up = check(&Spec { tile: None, cluster: Some(Mnk::new(1, 1, parts)), ..*spec }).is_ok();
+                let at_once = device.max_clusters(parts as u32) as usize;
+                adds_up && tiles <= at_once && k.div_ceil(tile.k) >= FEWEST_K_TILES * parts
+            };
+            let parts = [2, 4, 8].into_iter().filter(|&parts| fits(parts)).map(|parts| Mnk::new(1, 1, parts));
+            std::iter::once(one).chain(pairs).chain(parts).collect()
         }
         _ => vec![one],
     }

@@ -45,6 +45,9 @@ const FEWEST_COLUMNS: usize = 32;
 const FEW_COLUMNS: usize = 8;
 /// Bytes of a line of shared memory in the widest swizzle.
 const LINE: usize = 128;
+/// Accumulators of the largest tiles that are also tried two lines deep: their K tiles are multiplied in less time than they are
+/// requested.
+const SHALLOW: usize = 64 * 64;
 
 /// Tiles of fused multiply-adds, as above: K is short because its steps are unrolled.
 const SIMT: &[(usize, usize, usize)] = &[
@@ -89,12 +92,15 @@ fn fits(spec: &Spec, tile: Mnk, narrowest: usize) -> bool {
 /// in memory and in shared memory (`along_n`) are whole lines of the swizzle.
 pub fn warp_group_tiles(spec: &Spec, along_n: bool, extent: usize) -> Vec<Mnk> {
     let k = LINE * 8 / spec.a.bits();
+    let depths = |m: usize, n: usize| [k, 2 * k].into_iter().filter(move |&depth| depth == k || m * n <= SHALLOW);
     let (step, widest) = if along_n { (LINE * 8 / spec.b.bits(), COLUMNS.1) } else { COLUMNS };
     let few = if along_n { FEWEST_COLUMNS } else { extent.clamp(1, FEWEST_COLUMNS).next_multiple_of(FEW_COLUMNS) };
     let few = (few < FEWEST_COLUMNS).then_some(few);
     let columns = few.into_iter().chain((step.max(FEWEST_COLUMNS)..=widest).step_by(step));
     let rows = warp_group_rows(spec.schedule).iter();
-    rows.flat_map(|&m| columns.clone().map(move |n| Mnk { m, n, k })).collect()
+    rows.flat_map(|&m| columns.clone().map(move |n| (m, n)))
+        .flat_map(|(m, n)| depths(m, n).map(move |k| Mnk { m, n, k }))
+        .collect()
 }
 
 /// The tiles that other plans of this spec may choose, if they may choose; `narrowest` is their narrowest copy in bytes.

@@ -1,9 +1,9 @@
 //! How long kernels take whose warp groups multiply what another warp loads.
 
-use super::model::{Model, Prediction, memory_bytes};
+use super::model::{MEMORY_LATENCY, Model, Prediction, memory_bytes};
 use warpwright_arch::DeviceInfo;
 use warpwright_schedulers::TileSpace;
-use warpwright_spec::{Mnk, PROMOTION, Problem, ScheduleId};
+use warpwright_spec::{MajorId, Mnk, PROMOTION, Problem, ScheduleId};
 
 /// Launch, descriptors, barriers and the last stores of a kernel, in seconds. This and what follows is fitted to an H200's times
 /// of bf16 kernels where nothing else is said (`benches/results/h200_auto.md`).
@@ -17,9 +17,18 @@ const OVERHEAD: f64 = 1.10;
 /// Cycles of a barrier round, once a K tile, and what it takes longer where blocks load for one another.
 const STAGE_CYCLES: f64 = 64.0;
 const CLUSTER_CYCLES: f64 = 85.0;
+/// Cycles of the thread that requests a K tile by TMA, and of each box of it but the first: a loop of nothing else takes 170 to 230,
+/// and 55 to 70.
+const ISSUE: (f64, f64) = (200.0, 60.0);
+/// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, and bytes that one of them gets of the others in
+/// a cycle: what messages and loads of TMA between blocks take, since nobody has measured sums yet.
+const EXCHANGE: f64 = 600.0;
+const SENT_BYTES: f64 = 32.0;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
 const SHARED_PORT: f64 = 128.0;
+/// Bytes of a line of shared memory in the widest swizzle.
+const LINE: usize = 128;
 /// Bytes of K of one instruction.
 const DEPTH_BYTES: usize = 32;
 /// Rows of A of one instruction.
@@ -58,8 +67,11 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let cluster = plan.cluster.blocks();
     let at_once = if cluster > 1 { device.max_clusters(cluster as u32) } else { device.sms }.max(1) as usize;
     let space = TileSpace::of_clusters(plan, problem, at_once);
-    let (clusters, k_tiles) = (space.total(), space.tiles.k.max(1));
-    let (tiles, resident) = (clusters.saturating_mul(cluster), at_once * cluster);
+    let parts = plan.cluster.k.max(1);
+    let (clusters, all_k_tiles) = (space.total(), space.tiles.k.max(1));
+    let k_tiles = all_k_tiles.div_ceil(parts);
+    let (pieces, resident) = (clusters.saturating_mul(cluster), at_once * cluster);
+    let tiles = pieces / parts;
     let waves = clusters.div_ceil(at_once).max(1);
 
     let Mnk { m, n, k } = plan.tile;
@@ -68,7 +80,10 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let shared = instructions * (DEPTH_BYTES * (ROWS + n)) as f64 / SHARED_BYTES;
     let pipe = (m * n * k) as f64 / model.rates.products;
     let busy = (OVERHEAD * pipe).max(shared);
-    let k_tile = busy.max(promoted(model, busy)) + STAGE_CYCLES + if cluster > 1 { CLUSTER_CYCLES } else { 0.0 };
+    let shares = cluster > parts;
+    let multiplied = busy.max(promoted(model, busy)) + STAGE_CYCLES + if shares { CLUSTER_CYCLES } else { 0.0 };
+    let ahead = plan.resources.stages.saturating_sub(1).max(1) as f64;
+    let k_tile = multiplied.max(requested(model)).max(MEMORY_LATENCY / ahead);
     let mainloop = k_tiles as f64 * k_tile;
 
     let subtile = plan.resources.accumulators;
@@ -85,30 +100,33 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
 
     let seconds = |cycles: f64| cycles / device.clock;
     let (pipe, epilogue) = (seconds(waves as f64 * mainloop + FILL), seconds(exposed));
+    let sums = ((parts - 1) * m * n * spec.acc.bits() / 8) as f64;
+    let added = if parts > 1 { EXCHANGE + sums / SENT_BYTES + sums / SHARED_PORT } else { 0.0 };
+    let split = seconds(waves as f64 * added);
     let l2_bytes = tiles as f64
-        * k_tiles as f64
+        * all_k_tiles as f64
         * ((m * k * spec.a.bits()) as f64 / plan.cluster.n as f64
             + (n * k * spec.b.bits()) as f64 / plan.cluster.m as f64)
         / 8.0;
     let l2 = seconds(l2_bytes / (L2_TOGETHER * resident as f64));
-    let memory_bytes =
-        memory_bytes(model, &TileSpace::new(plan, problem, resident), device, problem, tiles.min(resident), 0.0);
+    let together = pieces.min(resident).div_ceil(parts);
+    let memory_bytes = memory_bytes(model, &TileSpace::new(plan, problem, resident), device, problem, together, 0.0);
     let memory = memory_bytes / (device.memory_bandwidth * MEMORY_EFFICIENCY);
     let energy = (m * n * k) as f64 / model.rates.products + SHARED_ENERGY * shared * SHARED_BYTES / SHARED_PORT;
-    let alone = pipe + epilogue;
+    let alone = pipe + epilogue + split;
     let bound = problem.bound();
     let whole_tiles = space.groups as f64 * (bound.m as f64 * bound.n as f64) / (m * n) as f64;
-    let powered = seconds(whole_tiles / resident as f64 * k_tiles as f64 * energy) * growth(alone);
+    let powered = seconds(whole_tiles / resident as f64 * all_k_tiles as f64 * energy) * growth(alone);
     let compute = (alone.powf(SHARPNESS) + powered.powf(SHARPNESS)).powf(1.0 / SHARPNESS);
     let fixed = if cluster > 1 { FIXED + CLUSTER_FIXED } else { FIXED };
     Prediction {
         tiles,
-        pieces: tiles,
+        pieces,
         resident,
         waves,
         pipe,
         epilogue,
-        split: 0.0,
+        split,
         power: compute - alone,
         compute,
         l2_bytes,
@@ -118,6 +136,21 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         fixed,
         seconds: fixed + compute.max(l2).max(memory),
     }
+}
+
+/// Cycles in which one thread requests a K tile, where TMA brings it: of an operand along K a box each line, of one along M or N a
+/// box for as many of these.
+fn requested(model: &Model<'_>) -> f64 {
+    if !model.spec.loader.is_tma() {
+        return 0.0;
+    }
+    let Mnk { m, n, k } = model.plan.tile;
+    let boxes = |major, mn: usize, bits: usize| {
+        let contiguous = if matches!(major, MajorId::K) { k } else { mn };
+        (contiguous * bits / 8).div_ceil(LINE)
+    };
+    let all = boxes(model.plan.major_a, m, model.spec.a.bits()) + boxes(model.plan.major_b, n, model.spec.b.bits());
+    ISSUE.0 + (all - 1) as f64 * ISSUE.1
 }
 
 /// Cycles of one warp group's K tile, if it makes each sum by itself, adds it to its accumulators and only then begins the
