@@ -16,7 +16,7 @@ pub(crate) struct Call<'a> {
 }
 
 /// The widest copy that is asked for, in bytes; what empty operands and those that are not there count as.
-const WIDEST: usize = 16;
+pub(crate) const WIDEST: usize = 16;
 
 /// Checks the operands of a call against one another and against the kernel's spec and epilogue, whose arguments it puts into
 /// `bound`.

@@ -4,31 +4,31 @@ use crate::error::RunError;
 use crate::plans::Prepared;
 use warpwright_arch::DeviceInfo;
 use warpwright_epilogue::Bound;
-use warpwright_kernels::lower::{DeviceCall, DeviceSide, DeviceWorkspace};
+use warpwright_kernels::lower::{DeviceCall, DeviceSide, DeviceWorkspace, RepeatedCall};
 use warpwright_kernels::{Arguments, lower};
 use warpwright_runtime::{Executable, HostContext, HostProgram, Invocation, Stream, WorkspaceError, WorkspacePtr};
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{KernelPlan, Problem};
 
-/// Launches a planned call, in the caller's workspace if there is one. Its operands and workspace were checked, and its problem
-/// is not empty.
+/// Launches a planned call, which is made in `call`, in the caller's workspace if there is one. Its operands and workspace were
+/// checked, and its problem is not empty.
 pub(crate) fn launch(
     stream: &Stream,
-    Prepared { plan, executable, maps, encoded, resident, workspace }: &Prepared,
+    Prepared { plan, executable, maps, encoded, resident, workspace, .. }: &Prepared,
     problem: &Problem,
     arguments: &Arguments<'_>,
     epilogue: &Bound<'_>,
     given: Option<WorkspacePtr>,
+    call: &mut DeviceCall,
 ) -> Result<(), RunError> {
     let mut at = DeviceWorkspace::default();
-    let mut call = DeviceCall::default();
     let mut side = DeviceSide { resident: *resident, maps, workspace: at };
-    lower::call(&mut call, plan, problem, arguments, epilogue, side)?;
+    lower::call(call, plan, problem, arguments, epilogue, side)?;
     // What is refused is refused before the workspace is touched.
     if workspace.bytes > 0 {
         at = place(stream, executable, workspace, given)?;
         side.workspace = at;
-        lower::call(&mut call, plan, problem, arguments, epilogue, side)?;
+        lower::call(call, plan, problem, arguments, epilogue, side)?;
     }
     let device = executable.device();
     call.encode_maps(encoded, |map| device.encode_tensor_map(map), |map, at| device.move_tensor_map(map, at))?;
@@ -45,6 +45,13 @@ pub(crate) fn launch(
         let _ = unsafe { at.flags.clear(stream) };
     }
     Ok(submitted?)
+}
+
+/// Launches a call like one that was launched.
+pub(crate) fn again(stream: &Stream, executable: &Executable, call: &RepeatedCall) -> Result<(), RunError> {
+    let invocation = Invocation { launches: &[call.launch()], host: &NoHostProgram };
+    // SAFETY: as in `launch`, since `Repeat::is_like` found everything as it was there but for addresses.
+    Ok(unsafe { executable.run(stream, &invocation) }?)
 }
 
 /// Where a launch's flags and partial sums are: in the caller's workspace, whose flags are cleared first, or in slots of this

@@ -28,6 +28,7 @@ mod list;
 mod place;
 mod plans;
 pub mod race;
+mod repeat;
 pub mod tune;
 
 pub use any::{AnyGemm, CallArgs};

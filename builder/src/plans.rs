@@ -1,12 +1,14 @@
 //! The plans of one kernel: found without a lock once they are there.
 
 use crate::auto::OperandFacts;
+use crate::repeat::{Repeat, extents};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use warpwright_kernels::Arguments;
 use warpwright_kernels::lower::{EncodedMaps, TensorMaps};
-use warpwright_runtime::Executable;
+use warpwright_runtime::{Executable, Space};
 use warpwright_schedulers::WorkspaceRegions;
-use warpwright_spec::{Extents, KernelPlan, Mnk, Problem, RasterOrder};
+use warpwright_spec::{Extents, KernelPlan, Mnk, Problem, RasterOrder, Spec};
 
 /// What a plan is remembered by: everything that the choice of a plan looks at.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -27,12 +29,16 @@ impl Key {
         }
     }
 
-    /// The slot that it is looked for in first: extents tell problems apart, and a few multiplications mix them.
     fn home(&self) -> usize {
-        let mix = |sum: u64, x: usize| (sum ^ x as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-        let sum = [self.mnk.m, self.mnk.n, self.mnk.k, self.batch.unwrap_or(0)].into_iter().fold(0, mix);
-        sum as usize % SLOTS
+        home(self.mnk, self.batch)
     }
+}
+
+/// The slot that a problem is looked for in first: extents tell problems apart, and a few multiplications mix them.
+fn home(mnk: Mnk, batch: Option<usize>) -> usize {
+    let mix = |sum: u64, x: usize| (sum ^ x as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    let sum = [mnk.m, mnk.n, mnk.k, batch.unwrap_or(0)].into_iter().fold(0, mix);
+    sum as usize % SLOTS
 }
 
 /// A plan with what was compiled for it. Cheap to clone.
@@ -44,6 +50,8 @@ pub(crate) struct Prepared {
     pub(crate) maps: TensorMaps,
     /// Those of its first call.
     pub(crate) encoded: Arc<OnceLock<EncodedMaps>>,
+    /// The first call that others may repeat.
+    pub(crate) repeat: Arc<OnceLock<Repeat>>,
     /// Blocks that the device keeps at once.
     pub(crate) resident: usize,
     /// Of a launch of this problem.
@@ -78,19 +86,27 @@ impl Plans {
         Plans { compiled: Mutex::new(compiled.clone()), ..Plans::new() }
     }
 
-    fn slots(&self, key: &Key) -> impl Iterator<Item = &OnceLock<Box<Entry>>> {
-        let home = key.home();
+    fn slots(&self, home: usize) -> impl Iterator<Item = &OnceLock<Box<Entry>>> {
         (home..home + PROBES).map(|i| &self.problems[i % SLOTS])
+    }
+
+    /// A call that this one repeats. No lock, no allocation.
+    pub(crate) fn repeated(&self, spec: &Spec, space: Space, given: &Arguments<'_>) -> Option<(&Prepared, &Repeat)> {
+        let (mnk, batch) = extents(given);
+        self.slots(home(mnk, (batch != 1).then_some(batch))).map_while(OnceLock::get).find_map(|entry| {
+            let repeat = entry.prepared.repeat.get()?;
+            repeat.is_like(spec, space, given).then_some((&entry.prepared, repeat))
+        })
     }
 
     /// The plan of a problem that was prepared. No lock, no allocation.
     pub(crate) fn find(&self, key: &Key) -> Option<&Prepared> {
-        self.slots(key).map_while(OnceLock::get).find(|entry| entry.key == *key).map(|entry| &entry.prepared)
+        self.slots(key.home()).map_while(OnceLock::get).find(|entry| entry.key == *key).map(|entry| &entry.prepared)
     }
 
     /// Remembers a plan, unless the problem's slots are taken. A second thread's equal plan is as good as the first's.
     pub(crate) fn remember(&self, key: Key, prepared: &Prepared) {
-        for slot in self.slots(&key) {
+        for slot in self.slots(key.home()) {
             if slot.get_or_init(|| Box::new(Entry { key, prepared: prepared.clone() })).key == key {
                 return;
             }

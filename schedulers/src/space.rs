@@ -67,6 +67,15 @@ impl TileSpace {
         TileSpace::new(&KernelPlan { tile, ..*plan }, problem, wave)
     }
 
+    /// The same walked by as few blocks as take no more waves: of SMs that are short of power those that would idle in the last
+    /// wave leave theirs to the others all along. For blocks that have an SM each.
+    pub fn evened(self) -> TileSpace {
+        // Of few waves it would be many blocks less, and memory is slower for them.
+        const FEWEST_WAVES: usize = 4;
+        let waves = self.total().div_ceil(self.wave);
+        if waves < FEWEST_WAVES { self } else { TileSpace { wave: self.total().div_ceil(waves), ..self } }
+    }
+
     /// Tiles of all groups, if all groups are as large as the bound.
     pub fn total(&self) -> usize {
         self.tiles.plane().saturating_mul(self.groups)

@@ -156,3 +156,25 @@ fn the_workspace_of_a_transposed_plan_has_a_slot_for_each_tile_that_is_launched(
         assert_eq!(used, Some(slots - 1));
     }
 }
+
+#[test]
+fn an_evened_walk_takes_as_many_waves_with_fewer_blocks() {
+    let space = |m, n, wave| {
+        let tiles = Tiles { m, n, k: 128 };
+        TileSpace { tiles, groups: 1, wave, raster: RasterOrder::AlongM, swizzle: 8, splits: 1 }
+    };
+    // 8192 cubed in tiles of 128x256, 128x192 and 256x192 on 132 SMs, in pairs too; and what has few waves.
+    for (m, n, wave, blocks) in [
+        (64, 32, 132, 128),
+        (64, 43, 132, 132),
+        (32, 43, 132, 126),
+        (16, 43, 66, 63),
+        (20, 13, 132, 132),
+        (2, 3, 132, 6),
+    ] {
+        let (given, evened) = (space(m, n, wave), space(m, n, wave).evened());
+        assert_eq!(warpwright_spec::Persistent.blocks(&evened), blocks, "{m} x {n}");
+        assert_eq!(evened.total().div_ceil(evened.wave), given.total().div_ceil(given.wave));
+        assert_eq!(evened.evened(), evened);
+    }
+}

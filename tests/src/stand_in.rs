@@ -1,8 +1,8 @@
 //! A GPU that is not there: it plans, lowers and "launches" as a preset says, with memory on the host and nothing executed.
 //! It tells which kernels a device would be given.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use warpwright::runtime::backend::{Backend, BackendExecutable, BackendGraph, BackendStream, Buffer};
 use warpwright::runtime::{
@@ -12,12 +12,22 @@ use warpwright::{Device, DeviceInfo, Space};
 
 /// A device with these properties that executes nothing.
 pub fn stand_in(info: DeviceInfo) -> Device {
-    Device::from_backend(StandIn { info })
+    Device::from_backend(StandIn { info, launches: None })
+}
+
+/// What was launched on a device that executes nothing: blocks and parameters.
+pub type Launches = Arc<Mutex<Vec<([u32; 3], Vec<u8>)>>>;
+
+/// The same, which notes what it is given.
+pub fn recording(info: DeviceInfo) -> (Device, Launches) {
+    let launches = Launches::default();
+    (Device::from_backend(StandIn { info, launches: Some(launches.clone()) }), launches)
 }
 
 #[derive(Debug)]
 struct StandIn {
     info: DeviceInfo,
+    launches: Option<Launches>,
 }
 
 impl Backend for StandIn {
@@ -42,18 +52,22 @@ impl Backend for StandIn {
         true
     }
     fn load(&self, _: &Program) -> Result<Box<dyn BackendExecutable>, LoadError> {
-        Ok(Box::new(Loaded))
+        Ok(Box::new(Loaded(self.launches.clone())))
     }
 }
 
 #[derive(Debug)]
-struct Loaded;
+struct Loaded(Option<Launches>);
 
 impl BackendExecutable for Loaded {
     fn kernels(&self) -> &[KernelInfo] {
         &[]
     }
-    unsafe fn run(&self, _: &dyn BackendStream, _: &Invocation<'_>) -> Result<(), RunError> {
+    unsafe fn run(&self, _: &dyn BackendStream, invocation: &Invocation<'_>) -> Result<(), RunError> {
+        if let Some(launches) = &self.0 {
+            let noted = invocation.launches.iter().map(|call| (call.grid, call.params.to_vec()));
+            launches.lock().unwrap_or_else(PoisonError::into_inner).extend(noted);
+        }
         Ok(())
     }
 }

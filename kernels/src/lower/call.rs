@@ -9,7 +9,9 @@ use std::sync::OnceLock;
 use warpwright_epilogue::{Bound, FieldKind, ParamBlock, PartialResults, ReductionParams, SubtileGrid, cuda};
 use warpwright_runtime::{LaunchCall, RawView, TensorMapSpec, WorkspacePtr};
 use warpwright_schedulers::{TileScheduler, TileSpace, WorkspaceRegions, of_spec};
-use warpwright_spec::{KernelPlan, MAX_ARGUMENTS, MajorId, Mnk, Problem, RasterOrder, SingleTile};
+use warpwright_spec::{
+    KernelPlan, MAX_ARGUMENTS, MajorId, Mnk, Problem, RasterOrder, ScheduleId, SchedulerId, SingleTile,
+};
 
 /// Why a call cannot be launched, although the kernel can implement its problem.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -44,6 +46,9 @@ pub struct DeviceCall {
     grid: u32,
     /// Of the launch that ends reductions.
     finish: Option<[u32; 2]>,
+    form: Form,
+    /// Whether the first operand is B.
+    transposed: bool,
     params: Packed,
     /// In the order of the parameters.
     maps: [Option<CallMap>; MAPS],
@@ -51,7 +56,14 @@ pub struct DeviceCall {
 
 impl Default for DeviceCall {
     fn default() -> DeviceCall {
-        DeviceCall { grid: 0, finish: None, params: Packed::EMPTY, maps: [None; MAPS] }
+        DeviceCall {
+            grid: 0,
+            finish: None,
+            form: Form::default(),
+            transposed: false,
+            params: Packed::EMPTY,
+            maps: [None; MAPS],
+        }
     }
 }
 
@@ -100,6 +112,36 @@ impl DeviceCall {
         Ok(())
     }
 
+    /// Makes `to` a call like this one, whose maps are encoded: of the same plan, problem and strides, with other addresses of A, B
+    /// and D, and these arguments of an epilogue that reads no matrix and stores nothing beside D. `moved` is that of
+    /// [`encode_maps`](Self::encode_maps). False where a map cannot be moved; `to` is then nothing to launch.
+    pub fn again(
+        &self,
+        to: &mut RepeatedCall,
+        [a, b, d]: [u64; 3],
+        epilogue: Option<&Bound<'_>>,
+        moved: impl Fn(&mut [u8; 128], u64) -> bool,
+    ) -> bool {
+        if self.finish.is_some() {
+            return false;
+        }
+        let operands = if self.transposed { [b, a] } else { [a, b] };
+        to.grid = self.grid;
+        self.params.readdress(&mut to.params, self.form, operands, d, epilogue);
+        let addresses = [Some(operands[0]), Some(operands[1]), Some(d), None];
+        let maps = self.maps.iter().zip(addresses).filter(|(map, _)| map.is_some());
+        for (i, (map, address)) in maps.enumerate() {
+            let moves = match (address, to.params.map_mut(i)) {
+                (Some(address), Some(to)) if !map.as_ref().is_some_and(CallMap::is_empty) => moved(to, address),
+                _ => false,
+            };
+            if !moves {
+                return false;
+            }
+        }
+        true
+    }
+
     /// For the runtime.
     pub fn launch(&self) -> LaunchCall<'_> {
         LaunchCall { grid: [self.grid, 1, 1], params: &self.params }
@@ -108,6 +150,26 @@ impl DeviceCall {
     /// The launch behind it that ends the epilogue's reductions, if there are any.
     pub fn finish(&self) -> Option<LaunchCall<'_>> {
         self.finish.map(|[x, y]| LaunchCall { grid: [x, y, 1], params: &self.params })
+    }
+}
+
+/// A call [like another](DeviceCall::again).
+#[derive(Debug)]
+pub struct RepeatedCall {
+    grid: u32,
+    params: Packed,
+}
+
+impl Default for RepeatedCall {
+    fn default() -> RepeatedCall {
+        RepeatedCall { grid: 0, params: Packed::EMPTY }
+    }
+}
+
+impl RepeatedCall {
+    /// For the runtime.
+    pub fn launch(&self) -> LaunchCall<'_> {
+        LaunchCall { grid: [self.grid, 1, 1], params: &self.params }
     }
 }
 
@@ -216,6 +278,8 @@ pub fn call(
     // A cluster's blocks have neighbouring tiles: to the scheduler they are one.
     let in_cluster = plan.cluster.blocks();
     let space = TileSpace::of_clusters(plan, problem, resident / in_cluster);
+    let lone = matches!(plan.spec.schedule, ScheduleId::COOPERATIVE | ScheduleId::PINGPONG);
+    let space = if lone && plan.spec.scheduler == SchedulerId::PERSISTENT { space.evened() } else { space };
     let scheduler = scheduler(plan);
     let (grid, cut) = (in_cluster * scheduler.blocks(&space), scheduler.cut(&space));
     // Persistent blocks count beyond the last tile by a grid.
@@ -265,6 +329,8 @@ pub fn call(
         workspace: [at.flags.address, at.partials.address],
     };
     to.grid = grid as u32;
+    to.form = Form::of(plan, maps);
+    to.transposed = plan.transposed;
     to.params = Packed::EMPTY;
     let block = epilogue.block();
     let (mut reductions, mut finish) = ([ReductionParams::default(); MAX_ARGUMENTS], None);
@@ -290,7 +356,7 @@ pub fn call(
         finish = Some([finish_blocks(block, grid), count as u32]);
     }
     to.finish = finish;
-    to.params.fill(Form::of(plan, maps), &values, epilogue, |argument| reductions[argument]);
+    to.params.fill(to.form, &values, epilogue, |argument| reductions[argument]);
     to.maps = [map_a, map_b, map_d, map_c];
     Ok(())
 }

@@ -97,7 +97,7 @@ impl CallMap {
         CallMap { shape: *shape, arg: *arg, extents, memory }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.extents.contains(&0)
     }
 

@@ -28,7 +28,7 @@ pub mod params;
 mod shared;
 mod wgmma;
 
-pub use call::{CallError, DeviceCall, DeviceSide, DeviceWorkspace, EncodedMaps, call, workspace};
+pub use call::{CallError, DeviceCall, DeviceSide, DeviceWorkspace, EncodedMaps, RepeatedCall, call, workspace};
 pub use maps::TensorMaps;
 
 use crate::device_code;

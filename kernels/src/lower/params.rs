@@ -58,9 +58,10 @@ const KERNEL: [Member; 6] = [
 ];
 
 /// How a kernel takes A and B.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum OperandKind {
     /// By address and strides.
+    #[default]
     Strided,
     /// By tensor maps.
     TensorMaps,
@@ -74,7 +75,7 @@ impl OperandKind {
 }
 
 /// What a parameter block holds beside what all hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Form {
     operands: OperandKind,
     /// Whether TMA stores D.
@@ -226,6 +227,37 @@ impl Packed {
         values.scheduler.iter().for_each(|s| put(&s.to_le_bytes()));
         values.workspace.iter().for_each(|s| put(&s.to_le_bytes()));
         epilogue.pack(&mut self.bytes[form.epilogue()..], reductions);
+    }
+
+    /// Makes `to`, which is empty, the same with other addresses, of the operands and of D, and with these arguments of an epilogue
+    /// that stores nothing beside D; the maps are left as they are. `None`: it takes no arguments.
+    pub(crate) fn readdress(
+        &self,
+        to: &mut Packed,
+        form: Form,
+        operands: [u64; 2],
+        d: u64,
+        epilogue: Option<&Bound<'_>>,
+    ) {
+        // The block is mostly room for arguments that there are not.
+        to.len = self.len;
+        to.bytes[..self.len].copy_from_slice(&self.bytes[..self.len]);
+        let mut put = |at: usize, address: u64| to.bytes[at..at + 8].copy_from_slice(&address.to_le_bytes());
+        let mut at = MAP_BYTES * form.maps();
+        if form.operands == OperandKind::Strided {
+            put(at, operands[0]);
+            put(at + OPERANDS[0].bytes, operands[1]);
+            at += total(&OPERANDS);
+        }
+        put(at, d);
+        if let Some(epilogue) = epilogue {
+            epilogue.pack(&mut to.bytes[form.epilogue()..], |_| ReductionParams::default());
+        }
+    }
+
+    /// An encoded map, the `i`-th of the block.
+    pub(crate) fn map_mut(&mut self, i: usize) -> Option<&mut [u8; MAP_BYTES]> {
+        self.bytes[MAP_BYTES * i..].first_chunk_mut()
     }
 
     /// Writes an encoded map, the `i`-th of the block.
