@@ -55,6 +55,7 @@ fn rules_about_numbers() {
         GemmDesc { cluster: tile(3, 1, 1), ..bf16 },
         GemmDesc { cluster: tile(8, 4, 1), ..bf16 },
         GemmDesc { cluster: tile(2, 1, 1), schedule: ScheduleId::MULTISTAGE, ..bf16 },
+        GemmDesc { cluster: tile(1, 1, 2), schedule: PINGPONG, ..bf16 },
         GemmDesc { stages: Some(17), schedule: COOPERATIVE, ..bf16 },
         GemmDesc { tile: tile(128, 256, 64), stages: Some(5), schedule: COOPERATIVE, ..bf16 },
         GemmDesc {

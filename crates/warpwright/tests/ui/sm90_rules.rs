@@ -12,6 +12,7 @@ const _: () = Kernel::<bf16, Plan<Tile<192, 232, 64>, Auto, Cooperative>>::LEGAL
 const _: () = Kernel::<bf16, Plan<Auto, Cluster<3, 1>>>::LEGAL;
 const _: () = Kernel::<bf16, Plan<Auto, Cluster<8, 4>>>::LEGAL;
 const _: () = Kernel::<bf16, Plan<Auto, Cluster<2, 1>, Multistage>>::LEGAL;
+const _: () = Kernel::<bf16, Plan<Auto, Shape<U1, U1, U2>, Pingpong>>::LEGAL;
 const _: () = Kernel::<bf16, Plan<Auto, Auto, Cooperative, U17>>::LEGAL;
 const _: () = Kernel::<bf16, Plan<Tile<128, 256, 64>, Auto, Cooperative, U5>>::LEGAL;
 const _: () = Kernel::<bf16, Plan<Tile<256, 192, 64>, Auto, Cooperative, U4, Auto, Auto, Auto, Separate>, f32, f32>::LEGAL;
