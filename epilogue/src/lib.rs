@@ -34,6 +34,7 @@
 
 mod args;
 mod bound;
+mod check;
 mod choice;
 mod collective;
 mod convert;
@@ -53,6 +54,7 @@ mod sink;
 
 pub use args::{Arg, Args};
 pub use bound::{BindError, Bound, OutputShape};
+pub use check::{FunctionError, check_function, check_functions, check_tree};
 pub use choice::{Otherwise, Selected, column_or, identity, row_or, select, tile_or};
 pub use collective::{CollectiveEpilogue, Epilogue, EpilogueContract};
 pub use convert::{Convert, convert};

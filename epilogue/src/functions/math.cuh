@@ -44,7 +44,14 @@ __device__ __forceinline__ double log(double x) { return ::log(x); }
 __device__ __forceinline__ float tanh(float x) { return tanhf(x); }
 __device__ __forceinline__ double tanh(double x) { return ::tanh(x); }
 __device__ __forceinline__ float sin(float x) { return sinf(x); }
-__device__ __forceinline__ double sin(double x) { return ::sin(x); }
+// For arguments below 2^50, which takes no call: x - n pi in two parts.
+__device__ __forceinline__ double sin(double x) {
+    const double n = rint(x * 0.31830988618379067);
+    double r = fma(-n, 3.1415926535897931, x);
+    r = fma(-n, 1.2246467991473532e-16, r);
+    const double s = sinpi(r * 0.31830988618379067);
+    return n - 2 * floor(0.5 * n) == 0 ? s : -s;
+}
 
 // The larger and the smaller; NaN if x is.
 __device__ __forceinline__ float at_least(float x, float low) {
