@@ -25,13 +25,15 @@ pub struct Accesses {
     pub output: usize,
     /// What the visitor brings through shared memory instead: a matrix, or the previous D.
     pub staged: Option<Place>,
+    /// Whether the visitor reads vectors for a subtile's fragments at once.
+    pub fragments: bool,
 }
 
 impl Accesses {
     /// What a plan declares. Nothing is declared of vectors, so single elements are read.
-    pub fn of(plan: &KernelPlan, staged: Option<Place>) -> Accesses {
+    pub fn of(plan: &KernelPlan, staged: Option<Place>, fragments: bool) -> Accesses {
         let matrix = if plan.order_c == plan.order_d() { plan.widths.c } else { 0 };
-        Accesses { matrix, vector: 0, output: plan.widths.d, staged }
+        Accesses { matrix, vector: 0, output: plan.widths.d, staged, fragments }
     }
 }
 
@@ -139,6 +141,9 @@ impl Writer<'_> {
         self.scalars(text);
         self.uses(text);
         self.loads(text);
+        if self.accesses.fragments {
+            self.vectors(text);
+        }
         if let Some(place) = self.accesses.staged {
             self.staged(text, place);
         }
@@ -226,6 +231,10 @@ impl Writer<'_> {
         }
         if any(|op| matches!(op, Op::Index(_))) {
             *text += include_str!("index.cuh");
+        }
+        let vector = |kind| matches!(kind, FieldKind::Row(_) | FieldKind::Column(_));
+        if self.accesses.fragments && self.fields().any(|(_, field)| vector(field.kind)) {
+            *text += include_str!("vectors.cuh");
         }
         if any(|op| matches!(op, Op::Mask(_))) {
             *text += include_str!("mask.cuh");
@@ -323,6 +332,7 @@ impl Writer<'_> {
             };
             let (load, element, bytes) = match field.kind {
                 FieldKind::Scalar | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Reduction(_) => continue,
+                FieldKind::Row(_) | FieldKind::Column(_) if self.accesses.fragments => continue,
                 FieldKind::Row(t) => ("load_row", t, self.accesses.vector),
                 FieldKind::Column(t) => ("load_column", t, self.accesses.vector),
                 FieldKind::Matrix(t) => ("load_tile", t, self.accesses.matrix),
@@ -343,6 +353,28 @@ impl Writer<'_> {
             line(text, 2, format_args!("{guard}l.previous = load_tile<{element}, {width}, V>(d, c);"));
         }
         line(text, 2, format_args!("return l;"));
+        line(text, 1, format_args!("}}"));
+    }
+
+    /// The vectors of a subtile's fragments.
+    fn vectors(&self, text: &mut String) {
+        line(text, 1, format_args!("template <int V, unsigned pairs>"));
+        let parameters = "Loads<V> (&l)[pairs], const EpilogueParams& p, const Coordinates (&c)[2], unsigned left";
+        line(text, 1, format_args!("{INLINE} void load_vectors({parameters}) const {{"));
+        for (argument, field) in self.fields() {
+            let (load, element) = match field.kind {
+                FieldKind::Row(t) => ("load_rows", t),
+                FieldKind::Column(t) => ("load_columns", t),
+                _ => continue,
+            };
+            let there = match self.program.leaves()[argument].optional {
+                true => format!("if ({}) ", self.there(argument)),
+                false => String::new(),
+            };
+            let element = element.name();
+            let place = format_args!("[&](unsigned i) -> auto& {{ return l[i].{field}; }}").to_string();
+            line(text, 2, format_args!("{there}{load}<{element}, pairs>(p.{field}, c, left, {place});"));
+        }
         line(text, 1, format_args!("}}"));
     }
 

@@ -9,6 +9,8 @@
 //   Output                             generated: how a slab lies, and the TMA boxes that it is
 //     Element, boxes, box_bytes, source_map(params)
 //     at(row, column), box_row(i), box_column(i), box_offset(i)   in elements
+//   Epilogue::load_vectors(loads, params, rows, left)   fetches the vectors of a subtile: `rows` are the coordinates of its first
+//                                                       two pairs, `left` how many columns there are from theirs on
 //   Epilogue::Staged                   what is read through the slabs: its element
 //   bool Epilogue::reads_staged()      whether a tile reads it
 //   void Epilogue::stage(loads, x)     puts a vector of it where visit finds it
@@ -71,6 +73,10 @@ struct BulkVisitor {
             for (unsigned i = 0; i < pairs; ++i) {
                 loads[i] = epilogue.template load<V>(params.epilogue, params.d, coordinates<Accumulators>(w, s, i));
             }
+            const Coordinates rows[2] = {coordinates<Accumulators>(w, s, 0), coordinates<Accumulators>(w, s, 1)};
+            const unsigned column = w.tile_n * cfg::tile_n + Accumulators::column(s) + this->column(0);
+            const unsigned left = column < params.columns ? params.columns - column : 0;
+            epilogue.template load_vectors<V>(loads, params.epilogue, rows, left);
             const unsigned slab = slabs + turn % cfg::slabs * cfg::slab_bytes;
             if constexpr (cfg::has_source) {
                 if (reads) {

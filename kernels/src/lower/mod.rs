@@ -180,7 +180,7 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     text += warpwright_epilogue::cuda::ACCESS;
     let staged = bulk.as_ref().and_then(BulkOutput::source);
     text += &cuda::sinks(epilogue, tile.warps_m * tile.warps_n);
-    text += &cuda::epilogue(epilogue, cuda::Accesses::of(plan, staged));
+    text += &cuda::epilogue(epilogue, cuda::Accesses::of(plan, staged, bulk.is_some()));
     text += cuda::VISITOR;
     let visitor = match &bulk {
         Some(bulk) => {
