@@ -115,6 +115,8 @@ pub enum BindKind {
     Column,
     /// One element per element of D.
     Tile,
+    /// One bit per element of D, 8 to a byte: along rows, or along columns if its order is `column`.
+    Mask,
 }
 
 /// Which mode of a matrix is contiguous.

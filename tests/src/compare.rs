@@ -199,7 +199,7 @@ pub(crate) fn round(dtype: Dtype, x: f64) -> f64 {
 }
 
 /// Half an ulp of a type at a magnitude; integers round by up to a half.
-fn half_ulp(dtype: Dtype, magnitude: f64) -> f64 {
+pub(crate) fn half_ulp(dtype: Dtype, magnitude: f64) -> f64 {
     let (digits, least) = match dtype {
         Dtype::F64 => (53, -1022),
         Dtype::F32 => (24, -126),

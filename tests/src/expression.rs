@@ -1,10 +1,14 @@
 //! The epilogue notation, for the reference alone: `d = relu(alpha*acc + row(bias) + beta*source(c))`.
 //!
 //! `+ - * /`, unary minus, parentheses, numbers, names of scalars, `acc`, `source(c)`, `previous`, `row(name)`,
-//! `column(name)`, `tile(name)`, `relu(x)`, `min(x, y)`, `max(x, y)` and the functions of [`crate::user`].
+//! `column(name)`, `tile(name)`, `mask(name)`, `row_index`, `column_index`, `const<1.5>`, `otherwise(row<f32>(name), x)`,
+//! `convert<f16>(x)`, `relu(x)`, `min(x, y)`, `max(x, y)` and the functions of [`crate::user`] and [`crate::functions`].
 
 use std::collections::BTreeMap;
 
+use warpwright_numeric::Dtype;
+
+use crate::functions::{self, Called};
 use crate::user::{self, UserFunction};
 
 /// An epilogue, parsed.
@@ -26,6 +30,18 @@ pub enum Expression {
     Column(String),
     /// A matrix of D's shape.
     Tile(String),
+    /// A bit for each element.
+    Mask(String),
+    /// The element's row.
+    RowIndex,
+    /// The element's column.
+    ColumnIndex,
+    /// An operand, or another value if none is bound to the name.
+    Otherwise(Box<Expression>, Box<Expression>),
+    /// A value rounded to a type.
+    Convert(Dtype, Box<Expression>),
+    /// A function from [`crate::functions`].
+    Call(&'static Called, Vec<Expression>),
     /// `-x`.
     Negate(Box<Expression>),
     /// `x + y` and so on.
@@ -65,6 +81,10 @@ pub trait Value: Copy {
     fn relu(self) -> Self;
     /// `f(self)`.
     fn user(self, f: &UserFunction) -> Self;
+    /// `f(arguments)`.
+    fn call(f: &Called, arguments: &[Self]) -> Self;
+    /// `self`, rounded to a type.
+    fn convert(self, dtype: Dtype) -> Self;
 }
 
 /// Where an evaluation finds its leaves for one element of D.
@@ -75,8 +95,12 @@ pub trait Leaves<V> {
     fn source(&self) -> V;
     /// D's former element.
     fn previous(&self) -> V;
-    /// The element of a named vector or tile.
+    /// The element of a named vector or tile, or the bit of a mask.
     fn bound(&self, name: &str) -> V;
+    /// Whether there is an operand of a name.
+    fn is_bound(&self, name: &str) -> bool;
+    /// The element's row and column.
+    fn place(&self) -> (usize, usize);
 }
 
 impl Expression {
@@ -102,6 +126,11 @@ impl Expression {
             Self::Negate(e) => Self::Negate(inner(e)?),
             Self::Relu(e) => Self::Relu(inner(e)?),
             Self::User(f, e) => Self::User(f, inner(e)?),
+            Self::Otherwise(leaf, e) => Self::Otherwise(leaf, inner(e)?),
+            Self::Convert(dtype, e) => Self::Convert(dtype, inner(e)?),
+            Self::Call(f, arguments) => {
+                Self::Call(f, arguments.into_iter().map(|e| e.with_scalars(scalars)).collect::<Result<_, _>>()?)
+            }
             Self::Binary(op, l, r) => Self::Binary(op, inner(l)?, inner(r)?),
             leaf => leaf,
         })
@@ -112,6 +141,8 @@ impl Expression {
         match self {
             Self::Negate(e) | Self::Relu(e) | Self::User(_, e) => e.reads(leaf),
             Self::Binary(op, l, r) => !drops(*op, l, r) && (l.reads(leaf) || r.reads(leaf)),
+            Self::Otherwise(_, e) | Self::Convert(_, e) => e.reads(leaf),
+            Self::Call(_, arguments) => arguments.iter().any(|e| e.reads(leaf)),
             _ => leaf(self),
         }
     }
@@ -121,6 +152,8 @@ impl Expression {
         match self {
             Self::Negate(e) | Self::Relu(e) | Self::User(_, e) => e.names(leaf),
             Self::Binary(_, l, r) => l.names(leaf) || r.names(leaf),
+            Self::Otherwise(_, e) | Self::Convert(_, e) => e.names(leaf),
+            Self::Call(_, arguments) => arguments.iter().any(|e| e.names(leaf)),
             _ => leaf(self),
         }
     }
@@ -133,7 +166,18 @@ impl Expression {
             Self::Previous => leaves.previous(),
             Self::Number(x) => V::number(*x),
             Self::Scalar(name) => unreachable!("`with_scalars` has replaced `{name}`"),
-            Self::Row(name) | Self::Column(name) | Self::Tile(name) => leaves.bound(name),
+            Self::Row(name) | Self::Column(name) | Self::Tile(name) | Self::Mask(name) => leaves.bound(name),
+            Self::RowIndex => V::number(leaves.place().0 as f64),
+            Self::ColumnIndex => V::number(leaves.place().1 as f64),
+            Self::Otherwise(leaf, default) => match &**leaf {
+                Self::Row(name) | Self::Column(name) | Self::Tile(name) if leaves.is_bound(name) => leaves.bound(name),
+                _ => default.evaluate(leaves),
+            },
+            Self::Convert(dtype, e) => e.evaluate(leaves).convert(*dtype),
+            Self::Call(f, arguments) => {
+                let values: Vec<V> = arguments.iter().map(|e| e.evaluate(leaves)).collect();
+                V::call(f, &values)
+            }
             Self::Negate(e) => e.evaluate(leaves).negate(),
             Self::Relu(e) => e.evaluate(leaves).relu(),
             Self::User(f, e) => e.evaluate(leaves).user(f),
@@ -223,6 +267,37 @@ impl Parser<'_> {
             "" => Err(format!("a value is missing before `{}`", self.rest)),
             "acc" => Ok(Expression::Acc),
             "previous" => Ok(Expression::Previous),
+            "row_index" => Ok(Expression::RowIndex),
+            "column_index" => Ok(Expression::ColumnIndex),
+            "const" => {
+                self.need('<')?;
+                let value = self.unary()?;
+                self.need('>')?;
+                match value {
+                    Expression::Negate(e) => match *e {
+                        Expression::Number(x) => Ok(Expression::Number(-x)),
+                        _ => Err("a constant is a number".to_owned()),
+                    },
+                    number => Ok(number),
+                }
+            }
+            "convert" => {
+                self.need('<')?;
+                let element = self.word(|c| c.is_ascii_alphanumeric()).to_owned();
+                let dtype = Dtype::from_name(&element).ok_or_else(|| format!("`{element}` is no element type"))?;
+                self.need('>')?;
+                self.need('(')?;
+                let inner = self.sum()?;
+                self.need(')')?;
+                Ok(Expression::Convert(dtype, inner.into()))
+            }
+            // The type of an operand that nothing is bound to.
+            "row" | "column" | "tile" if self.take('<') => {
+                self.word(|c| c.is_ascii_alphanumeric());
+                self.need('>')?;
+                self.need('(')?;
+                self.call(&name)
+            }
             _ if self.take('(') => self.call(&name),
             _ => Ok(Expression::Scalar(name)),
         }
@@ -240,9 +315,16 @@ impl Parser<'_> {
             ("row", [Expression::Scalar(name)]) => Ok(Expression::Row(name.clone())),
             ("column", [Expression::Scalar(name)]) => Ok(Expression::Column(name.clone())),
             ("tile", [Expression::Scalar(name)]) => Ok(Expression::Tile(name.clone())),
+            ("mask", [Expression::Scalar(name)]) => Ok(Expression::Mask(name.clone())),
+            ("otherwise", [leaf, default]) => Ok(Expression::Otherwise(leaf.clone().into(), default.clone().into())),
             ("relu", [x]) => Ok(Expression::Relu(x.clone().into())),
             ("min", [x, y]) => Ok(Expression::Binary(Operator::Min, x.clone().into(), y.clone().into())),
             ("max", [x, y]) => Ok(Expression::Binary(Operator::Max, x.clone().into(), y.clone().into())),
+            (_, values) if functions::ALL.iter().any(|f| f.name == function) => {
+                let f =
+                    functions::ALL.iter().find(|f| f.name == function && f.arity == values.len()).ok_or_else(wrong)?;
+                Ok(Expression::Call(f, arguments))
+            }
             (_, [x]) => {
                 let f = user::ALL.iter().find(|f| f.name == function).ok_or_else(wrong)?;
                 Ok(Expression::User(*f, x.clone().into()))
@@ -285,6 +367,13 @@ macro_rules! plain_value {
             fn user(self, f: &UserFunction) -> Self {
                 (f.$field)(self)
             }
+            fn call(f: &Called, arguments: &[Self]) -> Self {
+                let exact: Vec<f64> = arguments.iter().map(|x| f64::from(*x)).collect();
+                (f.exact)(&exact) as $t
+            }
+            fn convert(self, dtype: Dtype) -> Self {
+                crate::compare::round(dtype, self.into()) as $t
+            }
         }
     };
 }
@@ -309,6 +398,12 @@ mod tests {
         fn bound(&self, name: &str) -> f64 {
             if name == "bias" { 7.0 } else { 11.0 }
         }
+        fn is_bound(&self, name: &str) -> bool {
+            name != "nothing"
+        }
+        fn place(&self) -> (usize, usize) {
+            (3, 9)
+        }
     }
 
     fn value(text: &str) -> f64 {
@@ -323,6 +418,11 @@ mod tests {
         assert_eq!(value("d=relu(0 - previous)+min(tile(bias),2.5)"), 2.5);
         assert_eq!(value("d = 1 - 2 - 3"), -4.0);
         assert_eq!(value("d = user_softsign(-previous + 4)"), -0.5);
+        assert_eq!(
+            value("d = select(lt(row_index, column_index), const<-2>, 1) + otherwise(row<f32>(nothing), 40)"),
+            38.0
+        );
+        assert_eq!(value("d = otherwise(row(bias), 40) + convert<i8>(1000) + clamp(previous, 6, 8)"), 140.0);
     }
 
     #[test]

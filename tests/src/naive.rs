@@ -119,6 +119,14 @@ impl<V: Value> Leaves<V> for At<'_, V> {
     fn bound(&self, name: &str) -> V {
         V::number(self.case.binding(name).map_or(f64::NAN, |b| b.at(self.entry, self.row, self.column)))
     }
+
+    fn is_bound(&self, name: &str) -> bool {
+        self.case.binding(name).is_some()
+    }
+
+    fn place(&self) -> (usize, usize) {
+        (self.row, self.column)
+    }
 }
 
 /// A runner that refuses everything, to test that an expected error is told from another.

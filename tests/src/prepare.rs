@@ -84,6 +84,8 @@ impl Prepared {
                 BindKind::Row => (1, n, Order::Row),
                 BindKind::Column => (m, 1, Order::Column),
                 BindKind::Tile => (m, n, spec.order),
+                BindKind::Mask if spec.order == Order::Row => (m, n.div_ceil(8), spec.order),
+                BindKind::Mask => (m.div_ceil(8), n, spec.order),
             };
             let same = OperandSpec {
                 dtype: spec.dtype,
@@ -101,6 +103,7 @@ impl Prepared {
             Expression::Row(name) => kind_of(name) != Some(BindKind::Row),
             Expression::Column(name) => kind_of(name) != Some(BindKind::Column),
             Expression::Tile(name) => kind_of(name) != Some(BindKind::Tile),
+            Expression::Mask(name) => kind_of(name) != Some(BindKind::Mask),
             _ => false,
         };
         if epilogue.names(&unbound) && !may_be_wrong {
@@ -132,6 +135,10 @@ impl Binding {
             BindKind::Row => self.operand.get(batch, 0, column),
             BindKind::Column => self.operand.get(batch, row, 0),
             BindKind::Tile => self.operand.get(batch, row, column),
+            BindKind::Mask if self.operand.layout.order == Order::Row => {
+                f64::from(self.operand.get(batch, row, column / 8) as u8 >> (column % 8) & 1)
+            }
+            BindKind::Mask => f64::from(self.operand.get(batch, row / 8, column) as u8 >> (row % 8) & 1),
         }
     }
 }

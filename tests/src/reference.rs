@@ -11,7 +11,9 @@ use rayon::prelude::*;
 use warpwright::AccumulationId;
 use warpwright_numeric::Dtype;
 
+use crate::compare::{half_ulp, round};
 use crate::expression::{Expression, Leaves, Operator, Value, extreme};
+use crate::functions::Called;
 use crate::prepare::Prepared;
 use crate::user::UserFunction;
 
@@ -132,6 +134,14 @@ impl Leaves<Tracked> for At<'_> {
     fn bound(&self, name: &str) -> Tracked {
         exact(self.case.binding(name).map_or(f64::NAN, |b| b.at(self.batch, self.row, self.column)))
     }
+
+    fn is_bound(&self, name: &str) -> bool {
+        self.case.binding(name).is_some()
+    }
+
+    fn place(&self) -> (usize, usize) {
+        (self.row, self.column)
+    }
 }
 
 fn exact(value: f64) -> Tracked {
@@ -169,6 +179,29 @@ impl Value for Tracked {
 
     fn relu(self) -> Self {
         Self { value: self.value.relu(), ..self }
+    }
+
+    /// A function moves with its arguments as far as it moves between the ends of their bounds.
+    fn call(f: &Called, arguments: &[Self]) -> Self {
+        let values: Vec<f64> = arguments.iter().map(|x| x.value).collect();
+        let value = (f.exact)(&values);
+        let moved = (0..1usize << arguments.len()).map(|ends| {
+            let at = |(i, x): (usize, &Self)| x.value + if ends >> i & 1 == 1 { x.error } else { -x.error };
+            let ends: Vec<f64> = arguments.iter().enumerate().map(at).collect();
+            ((f.exact)(&ends) - value).abs()
+        });
+        let moved = moved.fold(0.0, f64::max);
+        let [of_result, of_first, own] = f.error;
+        let first = arguments.first().map_or(0.0, |x| x.value.abs() + x.error);
+        Self { value, error: moved + of_result * (value.abs() + moved) + of_first * first + own }
+    }
+
+    fn convert(self, dtype: Dtype) -> Self {
+        let value = round(dtype, self.value);
+        Self {
+            value,
+            error: if self.error == 0.0 { 0.0 } else { self.error + 2.0 * half_ulp(dtype, value.abs() + self.error) },
+        }
     }
 
     fn user(self, f: &UserFunction) -> Self {

@@ -12,6 +12,7 @@ import gzip
 import json
 import math
 import os
+import re
 import tomllib
 
 import ml_dtypes
@@ -109,6 +110,66 @@ def fill(pattern, key, name, shape):
     return rounded(np.asarray(values, dtype=np.float64), name)
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def normal(x):
+    return 0.5 * np.vectorize(math.erfc)(-x / math.sqrt(2))
+
+
+ROOT = math.sqrt(2 / math.pi)
+
+
+def tanh_slope(z):
+    t = np.tanh(ROOT * (z + 0.044715 * z**3))
+    return 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * ROOT * (1 + 3 * 0.044715 * z * z)
+
+
+# What the names of functions mean.
+FUNCTIONS = {
+    "leaky_relu": lambda x, slope: np.where(x < 0, slope * x, x),
+    "clamp": lambda x, low, high: np.clip(x, low, high),
+    "threshold": lambda x, limit, value: np.where(x > limit, x, value),
+    "sigmoid": sigmoid,
+    "silu": lambda x: x * sigmoid(x),
+    "tanh": np.tanh,
+    "tanh_fast": np.tanh,
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "softplus": lambda x: np.logaddexp(0, x),
+    "fma": lambda x, y, z: x * y + z,
+    "abs": np.abs,
+    "square": np.square,
+    "reciprocal": lambda x: 1 / x,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "exp": np.exp,
+    "log": np.log,
+    "snake": lambda x, a: x + np.sin(a * x) ** 2 / a,
+    "gelu": lambda x: x * normal(x),
+    # (1 + tanh(u)) / 2 without its cancellation.
+    "gelu_tanh": lambda x: x * sigmoid(2 * ROOT * (x + 0.044715 * x**3)),
+    "d_relu": lambda d, z: np.where(z > 0, d, 0),
+    "d_leaky_relu": lambda d, z, slope: np.where(z > 0, d, slope * d),
+    "d_sigmoid": lambda d, z: d * sigmoid(z) * (1 - sigmoid(z)),
+    "d_silu": lambda d, z: d * (sigmoid(z) + z * sigmoid(z) * (1 - sigmoid(z))),
+    "d_tanh": lambda d, z: d * (1 - np.tanh(z) ** 2),
+    "d_softplus": lambda d, z: d * sigmoid(z),
+    "d_hardswish": lambda d, z: d * np.where(z <= -3, 0, np.where(z >= 3, 1, (2 * z + 3) / 6)),
+    "d_snake": lambda d, z, a: d * (1 + np.sin(2 * a * z)),
+    "d_gelu": lambda d, z: d * (normal(z) + z * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)),
+    "d_gelu_tanh": lambda d, z: d * tanh_slope(z),
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "select": lambda c, a, b: np.where(c != 0, a, b),
+    "identity": lambda x: x,
+}
+
+
 class Row:
     """A row of the table with the elements of its operands."""
 
@@ -124,6 +185,10 @@ class Row:
         self.type["c"] = case.get("c", {}).get("type", self.type["d"])
         self.scalars = {name: float(np.float32(x)) for name, x in case.get("scalars", {}).items()}
         text = case.get("epilogue", "d = acc").partition("=")[2].strip()
+        # Python has no angle brackets: constants are numbers, conversions have a name for each type.
+        text = re.sub(r"const<([^>]*)>", r"(\1)", text)
+        text = re.sub(r"convert<(\w+)>", r"convert_\1", text)
+        text = re.sub(r"(row|column|tile)<\w+>", r"\1", text)
         self.tree = ast.parse(text, mode="eval").body
         self.operands = {}
 
@@ -139,10 +204,16 @@ class Row:
                 spec = self.case["bind"][name]
                 dtype = spec.get("type", "f32")
                 shared = spec.get("batch_stride", 0) == 0
-                shape = {"row": (1, self.n), "column": (self.m, 1), "tile": (self.m, self.n)}[spec["kind"]]
+                along_rows = spec.get("order", "row") == "row"
+                bytes_ = (self.m, -(-self.n // 8)) if along_rows else (-(-self.m // 8), self.n)
+                shapes = {"row": (1, self.n), "column": (self.m, 1), "tile": (self.m, self.n), "mask": bytes_}
+                shape = shapes[spec["kind"]]
             pattern = spec.get("data", "integers" if self.exact else "normal")
             key = fnv(self.name + "/" + name)
             values = fill(pattern, key, dtype, (1 if shared else self.batch, *shape))
+            if name in self.case.get("bind", {}) and spec["kind"] == "mask":
+                bits = np.unpackbits(values.astype(np.uint8), axis=2 if along_rows else 1, bitorder="little")
+                values, shape = bits[:, : self.m, : self.n].astype(np.float64), (self.m, self.n)
             self.operands[name] = np.broadcast_to(values, (self.batch, *shape))
         return self.operands[name]
 
@@ -162,6 +233,8 @@ class Row:
         if isinstance(node, ast.Constant):
             return np.float64(np.float32(node.value))
         if isinstance(node, ast.Name):
+            if node.id in ("row_index", "column_index"):
+                return self.indices[node.id]
             return np.float64(self.scalars[node.id]) if node.id in self.scalars else leaf(node.id)
         if isinstance(node, ast.UnaryOp):
             assert isinstance(node.op, ast.USub)
@@ -176,9 +249,16 @@ class Row:
             operation = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
             return operation[type(node.op)](l, r)
         name = node.func.id
-        if name in ("source", "row", "column", "tile"):
+        if name == "otherwise":
+            bound = node.args[0].args[0].id in self.case.get("bind", {})
+            return self.evaluate(node.args[0] if bound else node.args[1], leaf)
+        if name in ("source", "row", "column", "tile", "mask"):
             return leaf("source" if name == "source" else node.args[0].id)
         arguments = [self.evaluate(argument, leaf) for argument in node.args]
+        if name.startswith("convert_"):
+            return rounded(np.asarray(arguments[0], dtype=np.float64), name[8:])
+        if name in FUNCTIONS:
+            return np.asarray(FUNCTIONS[name](*arguments), dtype=np.float64)
         if name == "relu":
             return np.where(arguments[0] < 0, 0.0, arguments[0])
         if name == "user_softsign":
@@ -188,6 +268,8 @@ class Row:
     def whole(self):
         """All of D before rounding; exact only where every sum is."""
         shape = (self.batch, self.m, self.n)
+        _, i, j = np.ogrid[: self.batch, : self.m, : self.n]
+        self.indices = {"row_index": i.astype(np.float64), "column_index": j.astype(np.float64)}
 
         def leaf(name):
             if name == "acc":
@@ -211,6 +293,7 @@ class Row:
     def samples(self):
         places = self.places()
         b, i, j = (np.array(x) for x in zip(*places))
+        self.indices = {"row_index": i.astype(np.float64), "column_index": j.astype(np.float64)}
 
         def leaf(name):
             if name == "acc":

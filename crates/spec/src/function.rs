@@ -27,31 +27,33 @@ impl Function {
     }
 }
 
-/// How far a device's f32 value `y` of a function may be from the host's: `of_result * |y| + of_first * |x|`, where `x` is the
-/// first argument. f64 values are good to a few units in the last place where this is not exact.
+/// How far a device's f32 value `y` of a function may be from the host's: `of_result * |y| + of_first * |x| + absolute`, where `x`
+/// is the first argument. f64 values are good to a few units in the last place where this is not exact.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Accuracy {
     /// Relative to the result.
     pub of_result: f32,
     /// Relative to the first argument: where a function's value cancels, or scales with what it multiplies.
     pub of_first: f32,
+    /// Whatever the values are.
+    pub absolute: f32,
 }
 
 impl Accuracy {
     /// The same bits.
-    pub const EXACT: Accuracy = Accuracy { of_result: 0.0, of_first: 0.0 };
+    pub const EXACT: Accuracy = Accuracy { of_result: 0.0, of_first: 0.0, absolute: 0.0 };
 
     /// Relative to the result.
     pub const fn relative(of_result: f32) -> Accuracy {
-        Accuracy { of_result, of_first: 0.0 }
+        Accuracy { of_result, ..Accuracy::EXACT }
     }
     /// Relative to the first argument.
     pub const fn of_first(of_first: f32) -> Accuracy {
-        Accuracy { of_result: 0.0, of_first }
+        Accuracy { of_first, ..Accuracy::EXACT }
     }
     /// Whether the two are the same bits.
     pub const fn is_exact(&self) -> bool {
-        self.of_result == 0.0 && self.of_first == 0.0
+        self.of_result == 0.0 && self.of_first == 0.0 && self.absolute == 0.0
     }
     /// The largest difference allowed at a value, in a compute type of this many bits of precision (24 or 53).
     pub fn allows(&self, first: f64, value: f64, bits: i32) -> f64 {
@@ -59,9 +61,11 @@ impl Accuracy {
             return 0.0;
         }
         if bits > 24 {
-            return 16.0 * 2f64.powi(-bits) * (value.abs() + if self.of_first > 0.0 { first.abs() } else { 0.0 });
+            return 16.0
+                * 2f64.powi(-bits)
+                * (value.abs() + if self.of_first + self.absolute > 0.0 { first.abs() } else { 0.0 });
         }
-        f64::from(self.of_result) * value.abs() + f64::from(self.of_first) * first.abs()
+        f64::from(self.of_result) * value.abs() + f64::from(self.of_first) * first.abs() + f64::from(self.absolute)
     }
 }
 

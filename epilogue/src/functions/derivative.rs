@@ -44,7 +44,7 @@ function! {
     }, "x * (1 + math::sin((z + z) * y))" with [MATH] within SLOPE;
 }
 
-const SLOPE: Accuracy = Accuracy { of_result: 6e-6, of_first: 1e-6 };
+const SLOPE: Accuracy = Accuracy { of_result: 6e-6, of_first: 1e-6, absolute: 0.0 };
 
 fn sigmoid_slope(z: f64) -> f64 {
     let e = (-z.abs()).exp();
