@@ -27,13 +27,15 @@ pub struct Accesses {
     pub staged: Option<Place>,
     /// Whether the visitor reads vectors for a subtile's fragments at once.
     pub fragments: bool,
+    /// The argument that the visitor stores through shared memory: a matrix beside D.
+    pub aux: Option<usize>,
 }
 
 impl Accesses {
     /// What a plan declares. Nothing is declared of vectors, so single elements are read.
-    pub fn of(plan: &KernelPlan, staged: Option<Place>, fragments: bool) -> Accesses {
+    pub fn of(plan: &KernelPlan, staged: Option<Place>, fragments: bool, aux: Option<usize>) -> Accesses {
         let matrix = if plan.order_c == plan.order_d() { plan.widths.c } else { 0 };
-        Accesses { matrix, vector: 0, output: plan.widths.d, staged, fragments }
+        Accesses { matrix, vector: 0, output: plan.widths.d, staged, fragments, aux }
     }
 }
 

@@ -19,6 +19,20 @@ __device__ __forceinline__ void red_max(double* p, unsigned long long x) {
 }
 }  // namespace ptx
 
+// NaN if either is.
+__device__ __forceinline__ float larger(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+    float x;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));
+    return x;
+#else
+    return a > b || a != a ? a : b;
+#endif
+}
+__device__ __forceinline__ double larger(double a, double b) { return a > b || a != a ? a : b; }
+__device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
+__device__ __forceinline__ double magnitude(double x) { return fabs(x); }
+
 // How values are reduced: `Value` is what they are put together in, `identity` what that begins with, as a value that counts for
 // nothing. Squares of floats are exact in double.
 struct ReduceSum {
@@ -38,7 +52,7 @@ struct ReduceMax {
     static __device__ __forceinline__ Compute identity() { return __uint_as_float(0xff800000); }
     // Zeros of both signs are equal, so that no order of comparisons shows.
     static __device__ __forceinline__ Value counted(Compute x) { return x + 0; }
-    static __device__ __forceinline__ Value join(Value a, Value b) { return a > b || a != a ? a : b; }
+    static __device__ __forceinline__ Value join(Value a, Value b) { return larger(a, b); }
     static __device__ __forceinline__ unsigned long long key(double x) {
         const long long bits = __double_as_longlong(x);
         return x != x ? ~0ull : static_cast<unsigned long long>(bits < 0 ? ~bits : bits | 1ll << 63);
@@ -57,11 +71,11 @@ struct ReduceMax {
 };
 struct ReduceAmax : ReduceMax {
     static __device__ __forceinline__ Compute identity() { return 0; }
-    static __device__ __forceinline__ Value counted(Compute x) { return x < 0 ? -x : x + 0; }
+    static __device__ __forceinline__ Value counted(Compute x) { return magnitude(x); }
 };
 struct ReduceMin : ReduceMax {
     static __device__ __forceinline__ Compute identity() { return __uint_as_float(0x7f800000); }
-    static __device__ __forceinline__ Value join(Value a, Value b) { return a < b || a != a ? a : b; }
+    static __device__ __forceinline__ Value join(Value a, Value b) { return -larger(-a, -b); }
     static __device__ __forceinline__ void add(double* place, Value x) { ptx::red_max(place, key(-x)); }
     static __device__ __forceinline__ Value added(const double* place) {
         const unsigned long long key = held(place);

@@ -5,21 +5,25 @@
 // Every warp has `cfg::slabs` slabs of its own, each a subtile of D, so that no other warp waits for it: a slab's copy to D runs
 // under the next subtile, and the last ones under the next tile's mainloop.
 //
+// One matrix that the text stores beside D, of D's width, takes the same way from slabs behind D's, `cfg::has_aux`.
+//
 // What there is beside the generated text of visitor.cuh:
 //   Output                             generated: how a slab lies, and the TMA boxes that it is
-//     Element, boxes, box_bytes, source_map(params)
+//     Aux, boxes, box_bytes, source_map(params), aux_map(params)
 //     at(row, column), box_row(i), box_column(i), box_offset(i)   in elements
 //   Epilogue::load_vectors(loads, params, rows, left)   fetches the vectors of a subtile: `rows` are the coordinates of its first
 //                                                       two pairs, `left` how many columns there are from theirs on
 //   Epilogue::Staged                   what is read through the slabs: its element
 //   bool Epilogue::reads_staged()      whether a tile reads it
 //   void Epilogue::stage(loads, x)     puts a vector of it where visit finds it
+//   Epilogue::aux                      what is stored beside D, of the last visit: elements of Output::Aux
 template <class Tree>
 struct BulkVisitor {
     using Epilogue = Tree;
     static constexpr unsigned fragments = cfg::slab_columns / 8;
     static constexpr unsigned pairs = 2 * fragments;
     static constexpr int V = 2;
+    static constexpr unsigned warp_slabs = cfg::slabs * (1 + cfg::has_aux);
     using Loads = typename Epilogue::template Loads<V>;
     using Values = Vector<ElementD, V>;
 
@@ -33,7 +37,7 @@ struct BulkVisitor {
 
     __device__ __forceinline__ BulkVisitor(const Params& p, unsigned shared)
         : params(p),
-          slabs(shared + cfg::slab_offset + threadIdx.x / 32 * (cfg::slabs * cfg::slab_bytes)),
+          slabs(shared + cfg::slab_offset + threadIdx.x / 32 * (warp_slabs * cfg::slab_bytes)),
           barriers(shared + cfg::source_barriers_offset + threadIdx.x / 32 * (cfg::slabs * 8)),
           lane(threadIdx.x % 32) {
         if constexpr (cfg::has_source) {
@@ -98,13 +102,16 @@ struct BulkVisitor {
                 ++next;
             });
             Values d[pairs];
+            Vector<Output::Aux, V> aux[pairs];
 #pragma unroll
             for (unsigned i = 0; i < pairs; ++i) {
                 typename Epilogue::Result out[V];
                 epilogue.template visit<V>(out, acc[i], loads[i], params.epilogue, coordinates<Accumulators>(w, s, i));
                 d[i] = Values::encode(out);
+                if constexpr (cfg::has_aux) aux[i] = epilogue.aux;
             }
             write(slab, d);
+            if constexpr (cfg::has_aux) write(slab + cfg::slabs * cfg::slab_bytes, aux);
             store<Accumulators>(w, s, slab);
             ++turn;
         }
@@ -177,7 +184,7 @@ struct BulkVisitor {
         return w.tile_n * cfg::tile_n + Accumulators::column(s) + Output::box_column(b);
     }
 
-    // The slab is this subtile's part of D.
+    // The slab is this subtile's part of D. What lies in the slabs behind is copied with it, and waited for with it.
     template <class Accumulators>
     __device__ __forceinline__ void store(const Work& w, unsigned s, unsigned slab) const {
         ptx::fence_proxy_async();
@@ -187,6 +194,11 @@ struct BulkVisitor {
             for (unsigned b = 0; b < Output::boxes; ++b) {
                 ptx::tma_store(&params.map_d, slab + Output::box_offset(b) * sizeof(ElementD),
                                box_column<Accumulators>(w, s, b), box_row<Accumulators>(w, s, b), w.group);
+                if constexpr (cfg::has_aux) {
+                    ptx::tma_store(&Output::aux_map(params),
+                                   slab + cfg::slabs * cfg::slab_bytes + Output::box_offset(b) * sizeof(ElementD),
+                                   box_column<Accumulators>(w, s, b), box_row<Accumulators>(w, s, b), w.group);
+                }
             }
             ptx::bulk_commit();
         }
@@ -197,7 +209,8 @@ struct BulkVisitor {
         return slab + at(lane % 16, j * 8 + lane / 16 * 8);
     }
 
-    __device__ __forceinline__ void write(unsigned slab, const Values (&d)[pairs]) const {
+    template <class Pair>
+    __device__ __forceinline__ void write(unsigned slab, const Pair (&d)[pairs]) const {
         if constexpr (sizeof(ElementD) == 2) {
             if constexpr (fragments == 1) {
                 ptx::stmatrix_x2(slab + at(lane % 16, 0), d[0].words[0], d[1].words[0]);

@@ -58,6 +58,9 @@ fn structure(operator: Reducer) -> &'static str {
 impl Writer<'_> {
     /// The members that keep reductions between visits.
     pub(super) fn store_members(&self, text: &mut String) {
+        if let Some(FieldKind::Store(t)) = self.accesses.aux.map(|argument| self.field(argument).kind) {
+            line(text, 1, format_args!("mutable Vector<{}, 2> aux;", t.name()));
+        }
         if !self.program.block().reduces() {
             return;
         }
@@ -115,7 +118,11 @@ impl Writer<'_> {
                 Sink::Matrix(t) => {
                     let (name, access) = (t.name(), width(self.accesses.matrix, t));
                     let value = format!("Vector<{name}, V>::encode(y{number})");
-                    line(text, 2, format_args!("store_tile<{name}, {access}, V>(p.{field}, c, {value});"));
+                    if self.accesses.aux == Some(argument) {
+                        line(text, 2, format_args!("aux = {value};"));
+                    } else {
+                        line(text, 2, format_args!("store_tile<{name}, {access}, V>(p.{field}, c, {value});"));
+                    }
                 }
                 Sink::Mask => line(text, 2, format_args!("store_mask<V>(p.{field}, c, y{number});")),
                 Sink::Reduce(_) => line(

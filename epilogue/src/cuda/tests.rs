@@ -12,7 +12,10 @@ fn program<N: Fusion>(_: Expr<N>, accumulator: Dtype, output: Dtype) -> Program 
 fn shown<N: Fusion>(e: Expr<N>, accumulator: Dtype, output: Dtype) -> String {
     let program = program(e, accumulator, output);
     params(program.block())
-        + &epilogue(&program, Accesses { matrix: 16, vector: 16, output: 16, staged: None, fragments: false })
+        + &epilogue(
+            &program,
+            Accesses { matrix: 16, vector: 16, output: 16, staged: None, fragments: false, aux: None },
+        )
 }
 
 #[test]

@@ -67,8 +67,8 @@ impl Default for DeviceCall {
     }
 }
 
-/// The most tensor maps of a kernel: of A, B, D and C.
-const MAPS: usize = 4;
+/// The most tensor maps of a kernel: of A, B, D, C and a matrix beside D.
+const MAPS: usize = 5;
 
 /// The tensor maps of one call, for others of its plan and problem, from which they differ by addresses and strides alone.
 #[derive(Clone, Debug)]
@@ -311,6 +311,7 @@ pub fn call(
     let output = (arguments.d.address(), d_strides);
     let map_d = maps.output.as_ref().map(|shape| of(shape, output));
     let map_c = maps.source.as_ref().map(|(argument, shape)| of(shape, epilogue.matrix(*argument).unwrap_or(output)));
+    let map_aux = maps.aux.as_ref().map(|(argument, shape)| of(shape, epilogue.matrix(*argument).unwrap_or(output)));
     let values = Values {
         operands,
         d: arguments.d.address(),
@@ -357,7 +358,7 @@ pub fn call(
     }
     to.finish = finish;
     to.params.fill(to.form, &values, epilogue, |argument| reductions[argument]);
-    to.maps = [map_a, map_b, map_d, map_c];
+    to.maps = [map_a, map_b, map_d, map_c, map_aux];
     Ok(())
 }
 

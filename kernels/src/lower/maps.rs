@@ -20,6 +20,8 @@ pub struct TensorMaps {
     pub(super) output: Option<BoxShape>,
     /// Of the epilogue's argument that is read by TMA; of the previous D, D's own.
     pub(super) source: Option<(usize, BoxShape)>,
+    /// Of the epilogue's argument that is stored by TMA beside D.
+    pub(super) aux: Option<(usize, BoxShape)>,
 }
 
 impl TensorMaps {
@@ -38,7 +40,8 @@ impl TensorMaps {
             Some(Place::Argument(argument)) => Some((argument, output.box_shape())),
             _ => None,
         });
-        Ok(TensorMaps { operands, output: output.map(|output| output.box_shape()), source })
+        let aux = output.as_ref().and_then(BulkOutput::aux_box_shape);
+        Ok(TensorMaps { operands, output: output.map(|output| output.box_shape()), source, aux })
     }
 }
 

@@ -178,9 +178,9 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     text += warpwright_schedulers::cuda::WORK;
     text.extend(scheduler.text);
     text += warpwright_epilogue::cuda::ACCESS;
-    let staged = bulk.as_ref().and_then(BulkOutput::source);
+    let (staged, aux) = (bulk.as_ref().and_then(BulkOutput::source), bulk.as_ref().and_then(BulkOutput::aux));
     text += &cuda::sinks(epilogue, tile.warps_m * tile.warps_n);
-    text += &cuda::epilogue(epilogue, cuda::Accesses::of(plan, staged, bulk.is_some()));
+    text += &cuda::epilogue(epilogue, cuda::Accesses::of(plan, staged, bulk.is_some(), aux));
     text += cuda::VISITOR;
     let visitor = match &bulk {
         Some(bulk) => {

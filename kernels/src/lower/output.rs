@@ -30,6 +30,7 @@ pub(crate) struct BulkOutput {
     slabs: usize,
     bytes: usize,
     source: Option<Place>,
+    aux: Option<(usize, Dtype)>,
     cheap: bool,
 }
 
@@ -51,6 +52,13 @@ impl BulkOutput {
         let bytes = SLAB_ROWS * columns * bits / 8;
         let staging = plan.resources.buffer("staging").map_or(0, |b| b.bytes);
         let slabs = (staging / warps_m / bytes).min(ResourcePlan::MAX_SLABS);
+        let lies_as_d = plan.order_c == plan.order_d() && plan.widths.c >= 16;
+        let aux = program.stores().iter().find_map(|store| match store.sink {
+            // D keeps two slabs.
+            Sink::Matrix(t) if t.bits() == bits && lies_as_d && slabs >= 4 => Some((store.argument, t)),
+            _ => None,
+        });
+        let slabs = if aux.is_some() { slabs / 2 } else { slabs };
         // What may be absent is no load that can be waited for.
         if program.leaves().iter().any(|leaf| leaf.optional && matches!(leaf.kind, LeafKind::Tile(_))) {
             return Ok(None);
@@ -58,7 +66,7 @@ impl BulkOutput {
         let source = match matrices(program)[..] {
             [] => None,
             [(place, element)] => {
-                let readable = place == Place::Previous || plan.order_c == plan.order_d() && plan.widths.c >= 16;
+                let readable = place == Place::Previous || lies_as_d;
                 if !readable || element.bits() != bits || slabs < 2 {
                     return Ok(None);
                 }
@@ -82,6 +90,7 @@ impl BulkOutput {
             slabs,
             bytes,
             source,
+            aux,
             cheap: program.steps().len() <= CHEAP_STEPS,
         }))
     }
@@ -89,6 +98,18 @@ impl BulkOutput {
     /// What the epilogue reads through the slabs.
     pub(crate) fn source(&self) -> Option<Place> {
         self.source
+    }
+
+    /// The argument of the matrix beside D that TMA stores too.
+    pub(crate) fn aux(&self) -> Option<usize> {
+        self.aux.map(|(argument, _)| argument)
+    }
+
+    /// The box of its tensor map.
+    pub(super) fn aux_box_shape(&self) -> Option<(usize, BoxShape)> {
+        let (argument, dtype) = self.aux?;
+        let shape = BoxShape::new(BoxShape::element(dtype), self.swizzle, self.box_extents, false);
+        Some((argument, shape))
     }
 
     pub(super) fn box_shape(&self) -> BoxShape {
@@ -102,13 +123,15 @@ impl BulkOutput {
             text,
             "namespace cfg {{\n\
              constexpr unsigned slabs = {}, source_barriers_offset = {};\n\
-             constexpr bool has_source = {}, unroll_subtiles = {};\n\
+             constexpr bool has_source = {}, has_aux = {}, unroll_subtiles = {};\n\
              }}\n\
-             struct Output {{\n    static constexpr unsigned boxes = {}, box_bytes = {bytes};\n",
+             struct Output {{\n    using Aux = {};\n    static constexpr unsigned boxes = {}, box_bytes = {bytes};\n",
             self.slabs,
             plan.resources.buffer("source_barriers").map_or(0, |b| b.offset),
             self.source.is_some(),
+            self.aux.is_some(),
             self.cheap,
+            self.aux.map_or(self.dtype, |(_, t)| t).name(),
             self.boxes.len(),
         );
         indented(text, 1, &index_function("at", &self.slab, &["row", "column"])?.to_string());
@@ -116,6 +139,11 @@ impl BulkOutput {
         table(text, "unsigned", "box_row", &["box"], &of(&|b| b[0]));
         table(text, "unsigned", "box_column", &["box"], &of(&|b| b[1]));
         table(text, "unsigned", "box_offset", &["box"], &of(&|b| self.slab.layout.eval_at(b)));
+        let map = if self.aux.is_some() { "map_aux" } else { "map_d" };
+        let _ = writeln!(
+            text,
+            "    static __device__ __forceinline__ const ptx::TensorMap& aux_map(const Params& p) {{ return p.{map}; }}"
+        );
         if let Some(place) = self.source {
             let map = if place == Place::Previous { "map_d" } else { "map_c" };
             let _ = writeln!(

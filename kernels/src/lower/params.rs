@@ -82,16 +82,23 @@ pub(crate) struct Form {
     output: bool,
     /// Whether TMA loads an argument of the epilogue.
     source: bool,
+    /// Whether it stores one.
+    aux: bool,
 }
 
 impl Form {
     pub(crate) fn of(plan: &KernelPlan, maps: &TensorMaps) -> Form {
-        Form { operands: OperandKind::of(plan), output: maps.output.is_some(), source: maps.source.is_some() }
+        Form {
+            operands: OperandKind::of(plan),
+            output: maps.output.is_some(),
+            source: maps.source.is_some(),
+            aux: maps.aux.is_some(),
+        }
     }
 
     const fn maps(self) -> usize {
         let operands = if matches!(self.operands, OperandKind::TensorMaps) { 2 } else { 0 };
-        operands + self.output as usize + self.source as usize
+        operands + self.output as usize + self.source as usize + self.aux as usize
     }
 
     /// Bytes before the epilogue's parameters.
@@ -117,6 +124,7 @@ impl Form {
         };
         members.extend(self.output.then(|| map("map_d")));
         members.extend(self.source.then(|| map("map_c")));
+        members.extend(self.aux.then(|| map("map_aux")));
         members.extend(operands);
         members.extend(KERNEL);
         members
@@ -128,7 +136,7 @@ const MAP_ALIGNMENT: usize = 64;
 
 /// Bytes of the largest block.
 pub const MAX_BYTES: usize =
-    Form { operands: OperandKind::TensorMaps, output: true, source: true }.size(ParamBlock::MAX_BYTES);
+    Form { operands: OperandKind::TensorMaps, output: true, source: true, aux: true }.size(ParamBlock::MAX_BYTES);
 
 const fn total(members: &[Member]) -> usize {
     let (mut sum, mut i) = (0, 0);
@@ -299,7 +307,7 @@ mod tests {
             scheduler: [14, 15, 16, 17, 18, 19, 20, 21],
             workspace: [22, 23],
         };
-        let form = Form { operands: OperandKind::Strided, output: false, source: false };
+        let form = Form { operands: OperandKind::Strided, output: false, source: false, aux: false };
         let node = Node::LoadScalar(ScalarKind::Host);
         let program = Program::of(&node, Dtype::F32, Dtype::F32).unwrap();
         let args = [Arg::Number(1.5)].into_iter().collect();
@@ -316,11 +324,13 @@ mod tests {
         bound.pack(&mut arguments, |_| ReductionParams::default());
         assert_eq!(packed[end..], arguments);
         assert_eq!(packed[end + 16..end + 20], 1.5f32.to_le_bytes());
-        for (output, source) in [(false, false), (true, false), (true, true)] {
-            let form = Form { operands: OperandKind::TensorMaps, output, source };
+        for (output, source, aux) in
+            [(false, false, false), (true, false, false), (true, true, false), (true, true, true)]
+        {
+            let form = Form { operands: OperandKind::TensorMaps, output, source, aux };
             let mut maps = Packed::EMPTY;
             maps.fill(form, &values, &bound, |_| ReductionParams::default());
-            let begin = 256 + 128 * (usize::from(output) + usize::from(source));
+            let begin = 256 + 128 * (usize::from(output) + usize::from(source) + usize::from(aux));
             assert_eq!(maps[begin..form.epilogue() + 24], packed[48..]);
             assert_eq!(maps.len() % MAP_ALIGNMENT, 0);
         }
@@ -329,7 +339,7 @@ mod tests {
     #[test]
     fn members_are_as_many_bytes_as_the_form_says() {
         for operands in [OperandKind::Strided, OperandKind::TensorMaps] {
-            let form = Form { operands, output: true, source: true };
+            let form = Form { operands, output: true, source: true, aux: true };
             assert_eq!(total(&form.members()), form.epilogue());
         }
     }
