@@ -49,6 +49,7 @@ pub mod random;
 pub mod reference;
 pub mod roles;
 pub mod runner;
+pub mod sinks;
 pub mod stand_in;
 pub mod user;
 pub mod watchdog;

@@ -26,6 +26,7 @@ mod micro;
 mod proven;
 mod refusals;
 mod roles;
+mod sinks;
 mod splits;
 mod table;
 mod threads;
@@ -117,7 +118,7 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 14] = [
+    let parts: [(&str, Run<'_>); 16] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
@@ -129,6 +130,8 @@ fn main() -> ExitCode {
         ("chains", Box::new(|_| chains(&device, options.small))),
         ("ping-pong", Box::new(|_| timeline::run(&device, options.small))),
         ("split kernels", Box::new(|_| splits::run(&device, options.small))),
+        ("outputs", Box::new(|p| sinks::run(&device, options.small, p))),
+        ("outputs' cost", Box::new(|_| sinks::cost(&device, options.small))),
         ("threads", Box::new(|_| threads::run(&device, options.small))),
         ("host time", Box::new(|_| host_time::run(&device, options.small))),
         ("compile times", Box::new(|_| compile::run(&device, options.small))),
