@@ -23,12 +23,11 @@ pub fn element(element: Dtype) -> bool {
     matches!(element, F64 | F32 | Tf32 | F16 | Bf16 | E4m3 | E5m2 | I32 | I8 | U8)
 }
 
-/// Whether a tile scheduler has device code that feeds a schedule: parts of a tile are put together by all threads of a block,
-/// so that kernels of several roles do not split K yet.
+/// Whether a tile scheduler has device code that feeds a schedule: warp groups that take tiles in turn do not put parts of one
+/// together.
 pub fn scheduler(id: SchedulerId, schedule: ScheduleId) -> bool {
-    let splits = matches!(id, SchedulerId::SPLIT_K | SchedulerId::SPLIT_K_SERIAL | SchedulerId::STREAM_K);
-    let whole_block = matches!(schedule, ScheduleId::MULTISTAGE);
-    warpwright_schedulers::cuda::device_text(id).is_some() && (whole_block || !splits)
+    let together = !matches!(schedule, ScheduleId::PINGPONG);
+    warpwright_schedulers::cuda::device_text(id).is_some() && (together || !id.splits())
 }
 
 /// Whether a kind of problem has device code.

@@ -65,6 +65,7 @@ struct Sm80Accumulators {
 
     // f(i, x) for each vector i of `vectors`, in an order that is the same for every CTA.
     using Value = Accumulator;
+    using Team = WholeBlock;
     static constexpr unsigned vectors = subtiles * fragments_n;
     template <class F>
     __device__ __forceinline__ void for_each_vector(const F& f) {

@@ -161,6 +161,19 @@ __device__ __forceinline__ void setmaxnreg_inc() {
 __device__ __forceinline__ void barrier_sync(unsigned id, unsigned threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
+// Whether the condition holds for any of the threads.
+__device__ __forceinline__ bool barrier_or(unsigned id, unsigned threads, bool condition) {
+    unsigned any;
+    asm volatile(
+        "{\n\t.reg .pred p;\n\t"
+        "setp.ne.u32 p, %1, 0;\n\t"
+        "bar.red.or.pred p, %2, %3, p;\n\t"
+        "selp.u32 %0, 1, 0, p;\n\t}"
+        : "=r"(any)
+        : "r"(static_cast<unsigned>(condition)), "r"(id), "r"(threads)
+        : "memory");
+    return any;
+}
 __device__ __forceinline__ void barrier_arrive(unsigned id, unsigned threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

@@ -1,3 +1,11 @@
+// All threads of a block, where all hold accumulators.
+struct WholeBlock {
+    static constexpr unsigned threads = cfg::threads;
+
+    static __device__ __forceinline__ void synchronize() { __syncthreads(); }
+    static __device__ __forceinline__ bool any(bool condition) { return __syncthreads_or(condition); }
+};
+
 // What the shell asks of a mainloop in which every warp loads, multiplies and runs the epilogue. Mainloops inherit it.
 struct SingleRole {
     static constexpr bool has_producer = false, alternates = false;

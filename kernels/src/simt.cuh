@@ -37,6 +37,7 @@ struct SimtAccumulators {
 
     // f(i, x) for each vector i of `vectors`, in an order that is the same for every CTA.
     using Value = Accumulator;
+    using Team = WholeBlock;
     static constexpr unsigned vectors = subtiles * units;
     template <class F>
     __device__ __forceinline__ void for_each_vector(const F& f) {

@@ -46,6 +46,14 @@ struct Sm90Stage {
     }
 };
 
+// The threads that multiply.
+struct Sm90Consumers {
+    static constexpr unsigned threads = cfg::threads - 128;
+
+    static __device__ __forceinline__ void synchronize() { ptx::barrier_sync(1, threads); }
+    static __device__ __forceinline__ bool any(bool condition) { return ptx::barrier_or(1, threads, condition); }
+};
+
 // A consumer warp's accumulators: of each of its 64-row wgmma tiles it holds 16 rows, as m16n8 fragments. A subtile is
 // `cfg::slab_columns` columns of one wgmma tile.
 struct Sm90Accumulators {
@@ -57,6 +65,7 @@ struct Sm90Accumulators {
     static constexpr unsigned vectors = parts * fragments_n;
     static_assert(cfg::slab_rows == 16 && slabs_n * cfg::slab_columns == cfg::tile_n, "slabs cover a warp's rows");
     using Value = Accumulator;
+    using Team = Sm90Consumers;
 
     Accumulator value[parts][fragments_n][4];
 
@@ -202,7 +211,7 @@ struct Sm90WarpSpecialized {
     using Accumulators = Sm90Accumulators;
     static constexpr bool has_producer = true, alternates = cfg::pingpong;
     static constexpr unsigned k_blocks = cfg::tile_k / Wgmma::k;
-    static constexpr unsigned consumer_threads = cfg::threads - 128;
+    static constexpr unsigned consumer_threads = Sm90Consumers::threads;
     static constexpr unsigned consumer_warps = consumer_threads / 32;
     // With ping-pong one warp group alone reads a stage.
     static constexpr unsigned reading_warps = cfg::pingpong ? 4 : consumer_warps;
@@ -247,6 +256,7 @@ struct Sm90WarpSpecialized {
 
     // A cluster is given a rectangle of tiles. Where it has several blocks for each, they have a part of its K each.
     __device__ __forceinline__ Work share(Work work) const {
+        work.tile = (work.tile * cfg::cluster_n + place.column) * cfg::cluster_m + place.row;
         work.tile_m = work.tile_m * cfg::cluster_m + place.row;
         work.tile_n = work.tile_n * cfg::cluster_n + place.column;
         if constexpr (cfg::cluster_k > 1) {
@@ -322,7 +332,7 @@ struct Sm90WarpSpecialized {
         } else {
             in_place(work, accumulators);
         }
-        if constexpr (lends) ptx::barrier_sync(1, consumer_threads);
+        if constexpr (lends) Sm90Consumers::synchronize();
     }
 
     // Warps stage in slabs of their own, which the producer may want back.
@@ -382,8 +392,19 @@ struct Sm90WarpSpecialized {
             done = stage;
             stage.advance();
         }
-        ptx::wgmma_wait<0>();
+        settle(accumulators);
         release(done);
+    }
+
+    // Waits until all is summed. Who adds to the sums copies them, which the compiler would do before, did it not hear of it.
+    template <class Sums>
+    static __device__ __forceinline__ void settle(Sums& accumulators) {
+        if constexpr (cfg::adds_up) {
+#pragma unroll
+            for (unsigned part = 0; part < Accumulators::parts; ++part) Wgmma::finish(accumulators.value[part]);
+        } else {
+            ptx::wgmma_wait<0>();
+        }
     }
 
     // Waits for the stage and multiplies it; the instructions are in flight when this returns.
@@ -418,7 +439,7 @@ struct Sm90WarpSpecialized {
         multiply_held<false>(accumulators, fragments, held, done);
 #pragma unroll 1
         for (unsigned tile = 1; tile < k_tiles(work); ++tile) multiply_held<true>(accumulators, fragments, held, done);
-        ptx::wgmma_wait<0>();
+        settle(accumulators);
         release(done);
     }
 

@@ -3,12 +3,14 @@
 //
 // Accumulators have `Value`, `vectors` and for_each_vector(f), which calls f(i, x) with each Value (&x)[n] of a thread. Vector
 // i of thread t lies at (i × threads + t) × sizeof(x) of a part's partials: neighbouring threads touch neighbouring bytes.
+// `Team` are the threads that hold them, the first of the block: `threads`, synchronize(), any(condition).
 //
-// Flags are zero when a launch begins, and it leaves them zero. Stores become visible through them: __syncthreads() orders all
+// Flags are zero when a launch begins, and it leaves them zero. Stores become visible through them: synchronize() orders all
 // threads' stores before thread 0's release, and thread 0's acquire before all threads' loads.
 template <class Accumulators>
 struct Partials {
     using Value = typename Accumulators::Value;
+    static constexpr unsigned threads = Accumulators::Team::threads;
     // Bytes of one part.
     static constexpr unsigned long long stride = cfg::tile_m * cfg::tile_n * sizeof(Value);
 
@@ -39,8 +41,8 @@ struct Partials {
    private:
     template <class V>
     __device__ __forceinline__ unsigned char* at(unsigned i, const V& x) const {
-        static_assert(Accumulators::vectors * cfg::threads * sizeof(x) == stride, "a part is all threads' vectors");
-        return base + (i * cfg::threads + threadIdx.x) * sizeof(x);
+        static_assert(Accumulators::vectors * threads * sizeof(x) == stride, "a part is all threads' vectors");
+        return base + (i * threads + threadIdx.x) * sizeof(x);
     }
 
     // Bytes of one access to a vector of n values.
@@ -78,11 +80,11 @@ struct Turnstile {
                 while (ptx::ld_acquire(flag) != w.split) {
                 }
             }
-            __syncthreads();
+            Accumulators::Team::synchronize();
             partials.add_to(accumulators);
         }
         if (!w.last) partials.store(accumulators);
-        __syncthreads();
+        Accumulators::Team::synchronize();
         if (threadIdx.x == 0) ptx::st_release(flag, w.last ? 0 : w.split + 1);
         return w.last;
     }
@@ -95,10 +97,10 @@ struct LastArrival {
                                                    Accumulators& accumulators) {
         const unsigned long long first = static_cast<unsigned long long>(w.tile) * parts;
         Partials<Accumulators>(arg, first + w.split).store(accumulators);
-        __syncthreads();
+        Accumulators::Team::synchronize();
         // Counts to parts - 1, then starts over.
         const bool last = threadIdx.x == 0 && ptx::atom_inc_acq_rel(arg.flags + w.tile, parts - 1) == parts - 1;
-        if (!__syncthreads_or(last)) return false;
+        if (!Accumulators::Team::any(last)) return false;
         Partials<Accumulators>(arg, first).load(accumulators);
 #pragma unroll 1
         for (unsigned part = 1; part < parts; ++part) Partials<Accumulators>(arg, first + part).add_to(accumulators);

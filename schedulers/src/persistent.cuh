@@ -4,12 +4,12 @@ struct PersistentScheduler {
     const SchedulerArg& arg;
     unsigned index;
 
-    __device__ __forceinline__ explicit PersistentScheduler(const SchedulerArg& a) : arg(a), index(blockIdx.x / cfg::cluster_size) {}
+    __device__ __forceinline__ explicit PersistentScheduler(const SchedulerArg& a) : arg(a), index(cluster_number()) {}
 
     __device__ __forceinline__ Work first() const { return at(index); }
 
     __device__ __forceinline__ Work next() {
-        index += gridDim.x / cfg::cluster_size;
+        index += clusters();
         return at(index);
     }
 

@@ -7,7 +7,7 @@ struct SingleTileScheduler {
     // The grid is one-dimensional, because its other dimensions end at 65,535.
     __device__ __forceinline__ Work first() const {
         const unsigned plane = arg.tiles_m * arg.tiles_n;
-        const unsigned index = blockIdx.x / cfg::cluster_size;
+        const unsigned index = cluster_number();
         const unsigned in_plane = index % plane;
         Work w = {};
         w.tile_m = in_plane % arg.tiles_m;

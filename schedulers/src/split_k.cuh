@@ -1,4 +1,4 @@
-// Split-K scheduler: every tile is cut along K into `pieces` parts, one a CTA. All tiles' first parts come first, so that CTAs
+// Split-K scheduler: every tile is cut along K into `pieces` parts, one a cluster. All tiles' first parts come first, so that CTAs
 // that run together read the same K.
 template <class Fixup>
 struct SplitKScheduler {
@@ -7,8 +7,8 @@ struct SplitKScheduler {
     __device__ __forceinline__ explicit SplitKScheduler(const SchedulerArg& a) : arg(a) {}
 
     __device__ __forceinline__ Work first() const {
-        const unsigned split = blockIdx.x / arg.tiles;
-        Work w = whole_tile(arg, blockIdx.x % arg.tiles);
+        const unsigned split = cluster_number() / arg.tiles;
+        Work w = whole_tile(arg, cluster_number() % arg.tiles);
         w.k_begin = part_begin(arg.k_tiles, arg.pieces, split);
         w.k_count = part_begin(arg.k_tiles, arg.pieces, split + 1) - w.k_begin;
         w.split = split;

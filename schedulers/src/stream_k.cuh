@@ -6,10 +6,10 @@ struct StreamKScheduler {
     unsigned tile;                  // its next whole tile
 
     __device__ __forceinline__ explicit StreamKScheduler(const SchedulerArg& a)
-        : arg(a), begin(0), end(0), tile(a.split_tiles + blockIdx.x) {
-        if (blockIdx.x < arg.pieces) {
-            begin = part_begin(line(), arg.pieces, blockIdx.x);
-            end = part_begin(line(), arg.pieces, blockIdx.x + 1);
+        : arg(a), begin(0), end(0), tile(a.split_tiles + cluster_number()) {
+        if (cluster_number() < arg.pieces) {
+            begin = part_begin(line(), arg.pieces, cluster_number());
+            end = part_begin(line(), arg.pieces, cluster_number() + 1);
         }
     }
 
@@ -21,7 +21,7 @@ struct StreamKScheduler {
         if (begin < end) return part();
         if (tile >= arg.tiles) return {};
         const Work w = whole_tile(arg, tile);
-        tile += gridDim.x;
+        tile += clusters();
         return w;
     }
 
@@ -51,7 +51,7 @@ struct StreamKScheduler {
         Work w = whole_tile(arg, i);
         w.k_begin = static_cast<unsigned>(from - origin);
         w.k_count = static_cast<unsigned>(end - from);
-        w.split = blockIdx.x - unit_of(origin);
+        w.split = cluster_number() - unit_of(origin);
         w.last = end - origin == arg.k_tiles;
         w.whole = w.k_count == arg.k_tiles;
         end = from;

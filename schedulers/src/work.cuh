@@ -10,6 +10,10 @@ struct Work {
     bool valid;                 // false: no work is left
 };
 
+// A launch's clusters of CTAs: to schedulers they are one each.
+__device__ __forceinline__ unsigned cluster_number() { return blockIdx.x / cfg::cluster_size; }
+__device__ __forceinline__ unsigned clusters() { return gridDim.x / cfg::cluster_size; }
+
 // Tile number i of one linear order over all groups, as a whole.
 //
 // The order walks bands of `band` tiles: along N a band is that many rows of tiles, visited column by column, so that the

@@ -68,9 +68,9 @@ const LATENCY: f64 = 800.0;
 /// Cycles until a piece's first K tile is there.
 const FILL: f64 = 1800.0;
 /// Cycles of an exchange through a flag in global memory, with the stores before and the loads behind it.
-const EXCHANGE: f64 = 3600.0;
+pub(super) const EXCHANGE: f64 = 3600.0;
 /// What of its predecessors' exchanges a block waits for, when it continues the tile of another that began with it.
-const CHAINED: f64 = 0.54;
+pub(super) const CHAINED: f64 = 0.54;
 /// Bytes of partial sums that a block moves in a cycle.
 const PARTIAL_BYTES: f64 = 31.0;
 /// Bytes of D (and C) that an SM moves in a cycle.
@@ -112,7 +112,7 @@ impl Model<'_> {
     }
 
     /// Bytes of a tile's accumulators.
-    fn partial_bytes(&self) -> f64 {
+    pub(super) fn partial_bytes(&self) -> f64 {
         (self.tile().m * self.tile().n * self.spec.acc.bits() / 8) as f64
     }
 
@@ -161,7 +161,7 @@ impl Model<'_> {
     }
 
     /// Cycles of a block that stores or loads a tile of partial sums.
-    fn move_cycles(&self) -> f64 {
+    pub(super) fn move_cycles(&self) -> f64 {
         self.partial_bytes() / PARTIAL_BYTES
     }
 }

@@ -1,9 +1,9 @@
 //! How long kernels take whose warp groups multiply what another warp loads.
 
-use super::model::{MEMORY_LATENCY, Model, Prediction, memory_bytes};
+use super::model::{CHAINED, EXCHANGE, MEMORY_LATENCY, Model, Prediction, memory_bytes};
 use warpwright_arch::DeviceInfo;
-use warpwright_schedulers::TileSpace;
-use warpwright_spec::{MajorId, Mnk, PROMOTION, Problem, ScheduleId};
+use warpwright_schedulers::{TileSpace, decompose};
+use warpwright_spec::{MajorId, Mnk, PROMOTION, Problem, ScheduleId, SchedulerId};
 
 /// Launch, descriptors, barriers and the last stores of a kernel, in seconds. This and what follows is fitted to an H200's times
 /// of bf16 kernels where nothing else is said (`benches/results/h200_auto.md`).
@@ -22,7 +22,7 @@ const CLUSTER_CYCLES: f64 = 85.0;
 const ISSUE: (f64, f64) = (200.0, 60.0);
 /// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, and bytes that one of them gets of the others in
 /// a cycle: what messages and loads of TMA between blocks take, since nobody has measured sums yet.
-const EXCHANGE: f64 = 600.0;
+const CLUSTER_EXCHANGE: f64 = 600.0;
 const SENT_BYTES: f64 = 32.0;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
@@ -68,11 +68,11 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let at_once = if cluster > 1 { device.max_clusters(cluster as u32) } else { device.sms }.max(1) as usize;
     let space = TileSpace::of_clusters(plan, problem, at_once);
     let parts = plan.cluster.k.max(1);
-    let (clusters, all_k_tiles) = (space.total(), space.tiles.k.max(1));
-    let k_tiles = all_k_tiles.div_ceil(parts);
-    let (pieces, resident) = (clusters.saturating_mul(cluster), at_once * cluster);
-    let tiles = pieces / parts;
-    let waves = clusters.div_ceil(at_once).max(1);
+    let all_k_tiles = space.tiles.k.max(1);
+    let walk = Walk::of(model, &space, at_once, all_k_tiles.div_ceil(parts));
+    let (pieces, resident) = (walk.pieces.saturating_mul(cluster), at_once * cluster);
+    let tiles = space.total().saturating_mul(cluster / parts);
+    let waves = walk.pieces.div_ceil(at_once).max(1);
 
     let Mnk { m, n, k } = plan.tile;
     let depth = k * spec.a.bits() / 8;
@@ -84,7 +84,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let multiplied = busy.max(promoted(model, busy)) + STAGE_CYCLES + if shares { CLUSTER_CYCLES } else { 0.0 };
     let ahead = plan.resources.stages.saturating_sub(1).max(1) as f64;
     let k_tile = multiplied.max(requested(model)).max(MEMORY_LATENCY / ahead);
-    let mainloop = k_tiles as f64 * k_tile;
+    let mainloop = walk.k_tiles / waves as f64 * k_tile;
 
     let subtile = plan.resources.accumulators;
     let slab = if plan.along_rows() { WARP_ROWS } else { subtile.subtile_n } * spec.d.bits() / 8;
@@ -94,23 +94,25 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let exposed = match spec.schedule {
         ScheduleId::PINGPONG => one + (waves - 1) as f64 * (HANDOVER + (one - mainloop).max(0.0)),
         // The next tile's operands come behind it where they lie where it was staged.
-        _ if plan.resources.reuses_stages() => waves as f64 * (one + FILL) - FILL,
-        _ => waves as f64 * one,
+        _ if plan.resources.reuses_stages() => walk.tiles * (one + FILL) - FILL,
+        _ => walk.tiles * one,
     };
 
     let seconds = |cycles: f64| cycles / device.clock;
-    let (pipe, epilogue) = (seconds(waves as f64 * mainloop + FILL), seconds(exposed));
+    let (pipe, epilogue) = (seconds(walk.k_tiles * k_tile + FILL), seconds(exposed));
     let sums = ((parts - 1) * m * n * spec.acc.bits() / 8) as f64;
-    let added = if parts > 1 { EXCHANGE + sums / SENT_BYTES + sums / SHARED_PORT } else { 0.0 };
-    let split = seconds(waves as f64 * added);
+    let added = if parts > 1 { CLUSTER_EXCHANGE + sums / SENT_BYTES + sums / SHARED_PORT } else { 0.0 };
+    let split = seconds(waves as f64 * added + walk.split);
     let l2_bytes = tiles as f64
         * all_k_tiles as f64
         * ((m * k * spec.a.bits()) as f64 / plan.cluster.n as f64
             + (n * k * spec.b.bits()) as f64 / plan.cluster.m as f64)
-        / 8.0;
+        / 8.0
+        + walk.moved;
     let l2 = seconds(l2_bytes / (L2_TOGETHER * resident as f64));
     let together = pieces.min(resident).div_ceil(parts);
-    let memory_bytes = memory_bytes(model, &TileSpace::new(plan, problem, resident), device, problem, together, 0.0);
+    let memory_bytes =
+        memory_bytes(model, &TileSpace::new(plan, problem, resident), device, problem, together, walk.moved);
     let memory = memory_bytes / (device.memory_bandwidth * MEMORY_EFFICIENCY);
     let energy = (m * n * k) as f64 / model.rates.products + SHARED_ENERGY * shared * SHARED_BYTES / SHARED_PORT;
     let alone = pipe + epilogue + split;
@@ -135,6 +137,64 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         memory,
         fixed,
         seconds: fixed + compute.max(l2).max(memory),
+    }
+}
+
+/// What the busiest cluster's blocks do, one beside the other.
+struct Walk {
+    /// Pieces of work of all clusters.
+    pieces: usize,
+    /// K tiles, and tiles that have an epilogue.
+    k_tiles: f64,
+    tiles: f64,
+    /// Cycles to put parts of tiles together through workspace, and the bytes that all blocks move for that.
+    split: f64,
+    moved: f64,
+}
+
+impl Walk {
+    /// Of kernels whose tiles have so many K tiles for each block.
+    fn of(model: &Model<'_>, space: &TileSpace, at_once: usize, k_tiles: usize) -> Walk {
+        let tiles = space.total();
+        let moved = model.move_cycles();
+        let waves = |pieces: usize| pieces.div_ceil(at_once).max(1) as f64;
+        let whole =
+            Walk { pieces: tiles, k_tiles: waves(tiles) * k_tiles as f64, tiles: waves(tiles), split: 0.0, moved: 0.0 };
+        let blocks = (model.plan.cluster.m * model.plan.cluster.n) as f64;
+        let bytes = |parts: usize| blocks * 2.0 * parts as f64 * model.partial_bytes();
+        match model.spec.scheduler {
+            scheduler @ (SchedulerId::SPLIT_K | SchedulerId::SPLIT_K_SERIAL) if space.splits > 1 => {
+                let parts = space.splits.min(space.tiles.k.max(1));
+                let pieces = tiles.saturating_mul(parts);
+                let split = match scheduler {
+                    // A block loads and stores the sum in its turn.
+                    SchedulerId::SPLIT_K_SERIAL => parts as f64 * (2.0 * moved + EXCHANGE),
+                    // All store, the last to arrive loads all.
+                    _ => moved * (waves(pieces) + waves(tiles) * parts as f64) + EXCHANGE,
+                };
+                let k_tiles = waves(pieces) * k_tiles.div_ceil(parts) as f64;
+                Walk { pieces, k_tiles, split, moved: bytes(pieces), ..whole }
+            }
+            SchedulerId::STREAM_K => {
+                let d = decompose(space);
+                if d.units == 0 {
+                    return whole;
+                }
+                let unit = d.split_tiles as f64 * k_tiles as f64 / d.units as f64;
+                // A unit begins in the middle of one tile and ends in that of another.
+                let visited = d.split_tiles as f64 / d.units as f64 + 1.0;
+                let others = if d.whole_tiles > 0 { waves(d.whole_tiles) } else { 0.0 };
+                let exchange = 2.0 * moved + EXCHANGE;
+                Walk {
+                    pieces: d.units + d.whole_tiles,
+                    k_tiles: unit.ceil() + others * k_tiles as f64,
+                    tiles: visited + others,
+                    split: exchange + d.units.div_ceil(d.split_tiles) as f64 * CHAINED * exchange,
+                    moved: bytes(d.units + d.split_tiles),
+                }
+            }
+            _ => whole,
+        }
     }
 }
 

@@ -277,7 +277,7 @@ impl ResourcePlan {
             named_barriers: if matches!(s.schedule, ScheduleId::PINGPONG) {
                 5
             } else {
-                1 + (asynchronous && aliases) as usize
+                1 + (asynchronous && (aliases || s.scheduler.splits())) as usize
             },
             threads,
             registers: launch_registers(s, threads),

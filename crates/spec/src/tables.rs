@@ -84,7 +84,7 @@ feeds! {
     Auto       { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm }
     SingleTile { Auto, Multistage, WarpSpecialized, OneSm, TwoSm }
     Persistent { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm }
-    StreamK    { Auto, Multistage, Cooperative, OneSm, TwoSm }
+    StreamK    { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm }
     SplitK     { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm }
     SplitKSerial { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm }
     Grouped    { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm }

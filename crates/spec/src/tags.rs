@@ -136,6 +136,13 @@ impl Accumulation for Auto {
     const ID: AccumulationId = AccumulationId::PROMOTED;
 }
 
+impl SchedulerId {
+    /// Whether it may cut a tile's K among blocks.
+    pub const fn splits(self) -> bool {
+        matches!(self, SchedulerId::SPLIT_K | SchedulerId::SPLIT_K_SERIAL | SchedulerId::STREAM_K)
+    }
+}
+
 tags!(
     /// Where the epilogue keeps what is on its way between registers and D.
     #[diagnostic::on_unimplemented(message = "`{Self}` is not where an epilogue is staged",

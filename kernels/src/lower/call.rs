@@ -184,7 +184,7 @@ pub struct DeviceWorkspace {
 
 /// The workspace of a launch on a device that keeps `resident` blocks of the kernel at once.
 pub fn workspace(plan: &KernelPlan, problem: &Problem, resident: usize) -> WorkspaceRegions {
-    let fixup = scheduler(plan).workspace(&TileSpace::new(plan, problem, resident), accumulator_bytes(plan));
+    let fixup = fixup(plan, &clusters(plan, problem, resident));
     // A tree with too many arguments was refused before.
     let Ok(block) = ParamBlock::of(plan.spec.epilogue) else { return fixup };
     if !block.reduces() {
@@ -196,6 +196,18 @@ pub fn workspace(plan: &KernelPlan, problem: &Problem, resident: usize) -> Works
     let partials_offset = up(flags_bytes, WorkspaceRegions::ALIGN);
     let bytes = partials_offset.saturating_add(behind.partials).saturating_add(partials);
     WorkspaceRegions { flags_bytes, partials_offset, bytes, ..fixup }
+}
+
+/// What fix-up takes of it: each of the tiles that a cluster has side by side has its own.
+fn fixup(plan: &KernelPlan, clusters: &TileSpace) -> WorkspaceRegions {
+    let scheduler = scheduler(plan);
+    let slots = scheduler.slots(clusters).saturating_mul(plan.cluster.m * plan.cluster.n);
+    WorkspaceRegions::new(slots, scheduler.parts_kept(clusters), accumulator_bytes(plan))
+}
+
+/// A cluster's blocks have neighbouring tiles, and parts of them: to the scheduler they are one.
+fn clusters(plan: &KernelPlan, problem: &Problem, resident: usize) -> TileSpace {
+    TileSpace::of_clusters(plan, problem, resident / plan.cluster.blocks())
 }
 
 /// Where the reductions' part of a workspace begins: bytes behind its flags, and behind its other memory.
@@ -275,9 +287,8 @@ pub fn call(
         }
     }
     let extents = if plan.transposed { user.swapped() } else { user };
-    // A cluster's blocks have neighbouring tiles: to the scheduler they are one.
     let in_cluster = plan.cluster.blocks();
-    let space = TileSpace::of_clusters(plan, problem, resident / in_cluster);
+    let space = clusters(plan, problem, resident);
     let lone = matches!(plan.spec.schedule, ScheduleId::COOPERATIVE | ScheduleId::PINGPONG);
     let space = if lone && plan.spec.scheduler == SchedulerId::PERSISTENT { space.evened() } else { space };
     let scheduler = scheduler(plan);
@@ -337,8 +348,7 @@ pub fn call(
     let (mut reductions, mut finish) = ([ReductionParams::default(); MAX_ARGUMENTS], None);
     if block.reduces() {
         let grid = subtiles(plan, problem);
-        let behind =
-            BehindFixup::of(&scheduler.workspace(&TileSpace::new(plan, problem, resident), accumulator_bytes(plan)));
+        let behind = BehindFixup::of(&fixup(plan, &space));
         for (argument, at_offset) in block.partial_results(grid) {
             let PartialResults { offset, length, blocks, atomic, .. } = at_offset;
             let base = if atomic {

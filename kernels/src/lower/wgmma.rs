@@ -217,7 +217,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
         text,
         "namespace cfg {{\n\
          constexpr unsigned warp_group_m = {};\n\
-         constexpr bool pingpong = {};\n\
+         constexpr bool pingpong = {}, adds_up = {};\n\
          constexpr unsigned promotion = {};\n\
          constexpr unsigned producer_registers = {}, consumer_registers = {};\n\
          constexpr unsigned barriers_offset = {}, partials_offset = {};\n\
@@ -226,6 +226,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
          }}\n",
         tile.warp_group_m.unwrap_or(0),
         tile.pingpong,
+        plan.cluster.k > 1 || plan.spec.scheduler.splits() || plan.spec.tile_scheduler.is_some(),
         if columns > 0 { PROMOTION } else { 0 },
         registers(RoleKind::Load),
         registers(RoleKind::Mma),
