@@ -21,7 +21,7 @@ pub const MAX_RANK: usize = 5;
 /// let map = TensorMap::of(&layout!((4096, 1024):(1024, 1)), &tile, 16)?;
 /// assert_eq!((map.extents(), map.byte_strides(), map.box_extents()), (&[1024, 4096][..], &[2048][..], &[64, 128][..]));
 /// assert_eq!((map.swizzle(), map.boxes()), (SmemSwizzle::B128, 2));
-/// assert_eq!((map.coordinates(1), map.shared_offset(1)), (vec![64, 0], 128 * 64));
+/// assert_eq!((map.coordinates(1), map.shared_offset(1)), (Some(vec![64, 0]), Some(128 * 64)));
 /// # Ok::<(), warpwright_layout::LayoutError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -157,15 +157,15 @@ impl TensorMap {
         self.places.size().value() / self.box_elements()
     }
 
-    /// Where box `n` begins in the tile, in the map's dimensions.
-    pub fn coordinates(&self, n: i64) -> Vec<i64> {
-        let coordinate = idx2crd(self.places.eval(n * self.box_elements()), &self.tile);
-        self.modes.iter().map(|&mode| coordinate.get(mode).value()).collect()
+    /// Where box `n` begins in the tile, in the map's dimensions; `None` where there is no such box.
+    pub fn coordinates(&self, n: i64) -> Option<Vec<i64>> {
+        let coordinate = idx2crd(self.places.eval(self.shared_offset(n)?), &self.tile);
+        Some(self.modes.iter().map(|&mode| coordinate.get(mode).value()).collect())
     }
 
-    /// The place of box `n` in shared memory, in elements before the swizzle.
-    pub fn shared_offset(&self, n: i64) -> i64 {
-        n * self.box_elements()
+    /// The place of box `n` in shared memory, in elements before the swizzle; `None` where there is no such box.
+    pub fn shared_offset(&self, n: i64) -> Option<i64> {
+        (0..self.boxes()).contains(&n).then(|| n * self.box_elements())
     }
 }
 

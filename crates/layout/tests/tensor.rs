@@ -171,8 +171,11 @@ fn widen(t: &Tensor<Tagged<Vec<i16>>>) -> Tensor<Vec32> {
 #[test]
 fn other_atoms_multiply_too() {
     for (mma, name) in [
-        (TiledMma::new(MmaAtom::sm70(32, false, false), &layout!((1, 1, 1))).unwrap(), "sm70"),
-        (TiledMma::new(MmaAtom::sm70(32, true, false), &layout!((2, 2, 1):(4, 8, 0))).unwrap(), "sm70 quad pairs"),
+        (TiledMma::new(MmaAtom::sm70(32, false, false).unwrap(), &layout!((1, 1, 1))).unwrap(), "sm70"),
+        (
+            TiledMma::new(MmaAtom::sm70(32, true, false).unwrap(), &layout!((2, 2, 1):(4, 8, 0))).unwrap(),
+            "sm70 quad pairs",
+        ),
         (TiledMma::new(MmaAtom::mma_sync(8, 4, [64, 64, 64, 64]).unwrap(), &layout!((2, 1, 1))).unwrap(), "f64"),
         (TiledMma::new(MmaAtom::mma_sync(16, 8, [32, 16, 16, 32]).unwrap(), &layout!((1, 1, 2))).unwrap(), "along k"),
         (TiledMma::new(MmaAtom::wgmma(16, 16, [32, 16, 16, 32], true).unwrap(), &layout!((1, 1, 1))).unwrap(), "wgmma"),

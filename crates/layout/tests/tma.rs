@@ -8,7 +8,7 @@ use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, int_
 fn play(global: &Layout, tile: &ComposedLayout, map: &TensorMap) -> i64 {
     let mut seen = 0;
     for n in 0..map.boxes() {
-        let origin = map.coordinates(n);
+        let (origin, start) = (map.coordinates(n).unwrap(), map.shared_offset(n).unwrap());
         for i in 0..map.box_elements() {
             // Dimension 0 fastest.
             let (mut rest, mut coordinate) = (i, vec![0; global.rank()]);
@@ -16,7 +16,7 @@ fn play(global: &Layout, tile: &ComposedLayout, map: &TensorMap) -> i64 {
                 coordinate[map.modes()[d]] = origin[d] + rest % i64::from(extent);
                 rest /= i64::from(extent);
             }
-            let place = tile.swizzle.apply(map.shared_offset(n) + i);
+            let place = tile.swizzle.apply(start + i);
             assert_eq!(tile.eval_at(&coordinate), place, "{tile}: box {n}, element {i} at {coordinate:?}");
             // The strides are those of the global layout.
             let bytes: u64 =
@@ -25,6 +25,9 @@ fn play(global: &Layout, tile: &ComposedLayout, map: &TensorMap) -> i64 {
             assert_eq!(bytes / 2 + contiguous as u64, global.eval_at(&coordinate) as u64);
             seen += 1;
         }
+    }
+    for n in [-1, map.boxes(), i64::MIN, i64::MAX] {
+        assert_eq!((map.coordinates(n), map.shared_offset(n)), (None, None));
     }
     seen
 }

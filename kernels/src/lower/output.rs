@@ -80,7 +80,7 @@ impl BulkOutput {
         // Boxes do not depend on the tensor's extents.
         let tensor = plain(&[SLAB_ROWS, columns], &[columns.next_multiple_of(128), 1])?;
         let map = TensorMap::of(&tensor, &slab, bits as u32)?;
-        let boxes = (0..map.boxes()).map(|number| map.coordinates(number)).map(|at| [at[1], at[0]]).collect();
+        let boxes = (0..map.boxes()).filter_map(|number| map.coordinates(number)).map(|at| [at[1], at[0]]).collect();
         Ok(Some(BulkOutput {
             dtype,
             swizzle,

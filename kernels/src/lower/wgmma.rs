@@ -71,10 +71,8 @@ impl TmaOperand {
         )?;
         let map = TensorMap::of(&tensor, &tile(mn / slices)?, bits)?;
         let boxes = (0..map.boxes())
-            .map(|number| {
-                let at = map.coordinates(number);
-                if major == Major::K { [at[1], at[0]] } else { [at[0], at[1]] }
-            })
+            .filter_map(|number| map.coordinates(number))
+            .map(|at| if major == Major::K { [at[1], at[0]] } else { [at[0], at[1]] })
             .collect();
         Ok(TmaOperand {
             side,

@@ -121,10 +121,16 @@ impl MmaAtom {
 
     /// `mma.sync.m8n8k4` of f16 (SM70) by one quad pair, accumulating in `c_bits`; `a_m_major` and `b_n_major` for operands
     /// that are contiguous in m and n.
-    pub const fn sm70(c_bits: u32, a_m_major: bool, b_n_major: bool) -> Self {
+    ///
+    /// # Errors
+    /// [`LayoutError::Count`] for accumulators that are neither of 16 nor of 32 bits.
+    pub const fn sm70(c_bits: u32, a_m_major: bool, b_n_major: bool) -> Result<Self, LayoutError> {
+        if c_bits != 16 && c_bits != 32 {
+            return Err(LayoutError::Count { what: "accumulator bits of m8n8k4, 16 or 32,", value: c_bits as i64 });
+        }
         const ROW: Layout = layout!((8, 4):(1, 8));
         const COLUMN: Layout = layout!(((4, 2), 4):((8, 4), 1));
-        Self {
+        Ok(Self {
             shape_mnk: [8, 8, 4],
             bits: [c_bits, 16, 16, c_bits],
             thr_id: layout!((4, 2):(1, 16)),
@@ -135,14 +141,27 @@ impl MmaAtom {
             } else {
                 layout!(((2, 2, 2), (2, 2, 2)):((1, 16, 4), (8, 2, 32)))
             },
-        }
+        })
     }
 
-    /// The integer dot products of SM61: one thread, `k` elements of `bits`.
-    pub const fn dot_product(k: i64, bits: u32) -> Self {
+    /// The integer dot products of SM61: one thread, four elements of 8 bits or two of 16.
+    ///
+    /// # Errors
+    /// [`LayoutError::Count`] for other numbers of elements or bits.
+    pub const fn dot_product(k: i64, bits: u32) -> Result<Self, LayoutError> {
         const ONE: Layout = layout!((1, 1):(0, 0));
-        let operand = if k == 4 { layout!((1, 4):(0, 1)) } else { layout!((1, 2):(0, 1)) };
-        Self { shape_mnk: [1, 1, k], bits: [32, bits, bits, 32], thr_id: layout!(1:0), a: operand, b: operand, c: ONE }
+        let operand = match (k, bits) {
+            (4, 8) => layout!((1, 4):(0, 1)),
+            (2, 16) => layout!((1, 2):(0, 1)),
+            _ => {
+                return Err(LayoutError::Count {
+                    what: "elements of dp4a and dp2a, 4 of 8 bits or 2 of 16,",
+                    value: k,
+                });
+            }
+        };
+        let bits = [32, bits, bits, 32];
+        Ok(Self { shape_mnk: [1, 1, k], bits, thr_id: layout!(1:0), a: operand, b: operand, c: ONE })
     }
 
     /// `tcgen05.mma` of `m`×`n` with operands seen whole by the issuing CTA, or halved between the two CTAs of a `pair`. K

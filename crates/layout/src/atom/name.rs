@@ -67,8 +67,8 @@ impl MmaAtom {
         let (arch, rest) = name.split_once('_').ok_or(UNKNOWN_MMA)?;
         if arch == "SM61" {
             return match rest {
-                "DP4A" => Ok(Self::dot_product(4, 8)),
-                "DP2A" => Ok(Self::dot_product(2, 16)),
+                "DP4A" => Self::dot_product(4, 8),
+                "DP2A" => Self::dot_product(2, 16),
                 _ => Err(UNKNOWN_MMA),
             };
         }
@@ -87,7 +87,7 @@ impl MmaAtom {
                     _ => return Err(UNKNOWN_MMA),
                 };
                 match bits[..] {
-                    [c, 16, 16, _] => Ok(Self::sm70(c, a, b)),
+                    [c, 16, 16, _] => Self::sm70(c, a, b),
                     _ => Err(UNKNOWN_MMA),
                 }
             }

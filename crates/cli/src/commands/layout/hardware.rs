@@ -31,6 +31,11 @@ impl Map {
         Ok(Map(TensorMap::of(&n.layout("the global side of tma", global)?, &n.composed(shared)?, bits)?))
     }
 
+    /// Where the first boxes begin in the tile and in shared memory.
+    fn listed(&self) -> impl Iterator<Item = (Vec<i64>, i64)> {
+        (0..LISTED).map_while(|n| Some((self.0.coordinates(n)?, self.0.shared_offset(n)?)))
+    }
+
     pub fn json<'a>(&self, json: &'a mut Json) -> &'a mut Json {
         let map = &self.0;
         json.raw("{\"modes\":").ints(map.modes().iter().map(|m| *m as i64));
@@ -38,12 +43,8 @@ impl Map {
         json.raw(",\"byte_strides\":").ints(map.byte_strides().iter().map(|s| *s as i64));
         json.raw(",\"box\":").ints(map.box_extents().iter().map(|e| i64::from(*e)));
         json.raw(",\"swizzle\":").string(name(map.swizzle()));
-        json.raw(",\"boxes\":").int(map.boxes()).raw(",\"at\":").each(0..map.boxes().min(LISTED), |json, n| {
-            json.raw("{\"coordinates\":")
-                .ints(map.coordinates(n))
-                .raw(",\"shared\":")
-                .int(map.shared_offset(n))
-                .raw("}");
+        json.raw(",\"boxes\":").int(map.boxes()).raw(",\"at\":").each(self.listed(), |json, (at, place)| {
+            json.raw("{\"coordinates\":").ints(at).raw(",\"shared\":").int(place).raw("}");
         });
         json.raw("}")
     }
@@ -60,8 +61,8 @@ impl fmt::Display for Map {
             }
         }
         write!(f, "swizzle {}", name(map.swizzle()))?;
-        for n in 0..map.boxes().min(LISTED) {
-            write!(f, "\nbox {n} from {:?} to +{}", map.coordinates(n), map.shared_offset(n))?;
+        for (n, (at, place)) in self.listed().enumerate() {
+            write!(f, "\nbox {n} from {at:?} to +{place}")?;
         }
         if map.boxes() > LISTED { write!(f, "\nand so on, {} boxes", map.boxes()) } else { Ok(()) }
     }
