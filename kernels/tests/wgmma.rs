@@ -59,7 +59,7 @@ fn cases() -> Vec<Case> {
         Case { tile: (256, 128, 64), major_a: MajorId::MN, cluster: (2, 1), ..held },
         Case { tile: (128, 128, 64), schedule: ScheduleId::PINGPONG, ..held },
         Case { first_from: ReadFrom::Registers, ..fast },
-        Case { staging: StagingId::REUSED, cluster: (2, 1), ..COOPERATIVE },
+        Case { tile: (256, 192, 64), staging: StagingId::REUSED, cluster: (2, 1), ..COOPERATIVE },
     ]
 }
 
