@@ -10,6 +10,7 @@ pub struct Operands<B = Auto, D = Auto, LA = Auto, LB = Auto, LD = Auto, S = NoS
 );
 
 /// How it is multiplied: tile, cluster, schedule, stages, scheduler, accumulation, where A is read, where the epilogue is staged.
+#[allow(clippy::type_complexity)]
 pub struct Plan<T = Auto, C = Auto, S = Auto, N = Auto, W = Auto, Q = Auto, F = Auto, E = Auto>(
     PhantomData<(T, C, S, N, W, Q, F, E)>,
 );

@@ -90,7 +90,7 @@ impl Repeat {
         let addresses = [given.a.address(), given.b.address(), given.d.address()];
         let moved = |map: &mut [u8; 128], address| device.move_tensor_map(map, address);
         // Room for arguments is three kilobytes.
-        if epilogue.leaves().is_empty() && given.epilogue.len() == 0 {
+        if epilogue.leaves().is_empty() && given.epilogue.is_empty() {
             return Ok(self.call.again(to, addresses, None, moved));
         }
         let mut bound = epilogue.unbound();
