@@ -42,6 +42,7 @@ pub mod cuda;
 mod expr;
 mod function;
 pub mod functions;
+pub mod fusions;
 pub mod host;
 mod leaf;
 mod operator;
@@ -51,6 +52,7 @@ mod program;
 mod reductions;
 mod share;
 mod sink;
+mod tree;
 
 pub use args::{Arg, Args};
 pub use bound::{BindError, Bound, OutputShape};
@@ -78,6 +80,7 @@ pub use sink::{
     AllColumns, AllElements, AllRows, Amax, Atomic, AuxStore, MaskStore, Max, Min, Reduce, ReduceAxes, ReduceOperator,
     Sum, SumOfSquares, amax, aux_mask, aux_store, reduce_all, reduce_columns, reduce_rows,
 };
+pub use tree::{ascii, svg};
 
 // What `epilogue_fn!` expands to names these.
 #[doc(hidden)]

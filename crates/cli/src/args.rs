@@ -216,6 +216,9 @@ pub struct ProblemArgs {
 pub struct PlanArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
+    /// Where to draw the epilogue's tree
+    #[arg(long, value_name = "FILE")]
+    pub tree_svg: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

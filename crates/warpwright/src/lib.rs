@@ -77,7 +77,7 @@
 //! | [`GemmDesc`], [`AnyGemm`], [`candidates`] | the same from values, through the same rules |
 //! | [`race()`], [`RaceEntrant`], [`RaceTable`] | kernels timed against each other and against cuBLASLt |
 //! | [`Tuning`], [`shortlist`] | winners, remembered for each device and problem |
-//! | [`acc`], [`row`], [`source`], [`relu`], [`share`], … | epilogue expressions |
+//! | [`acc`], [`row`], [`source`], [`relu`], [`share`], … | epilogue expressions; [`fusions`] has CUTLASS's |
 //! | [`Device`], [`Stream`], [`Tensor`] | where things run and live |
 //! | [`Composed`], [`GemmUniversal`], [`Mainloop`], [`Epilogue`] | what a kernel is, for those who write its type |
 //! | [`numeric`], [`layout`], [`arch`], [`spec`], [`runtime`], [`schedulers`], [`epilogue`], [`kernels`], [`builder`] | the crates behind |
@@ -121,6 +121,7 @@ pub use warpwright_epilogue::{
     AllColumns, AllElements, AllRows, Amax, Atomic, AuxStore, MaskStore, Max, Min, Reduce, ReduceAxes, ReduceOperator,
     Sum, SumOfSquares, amax, aux_mask, aux_store, reduce_all, reduce_columns, reduce_rows,
 };
+pub use warpwright_epilogue::{FunctionError, check_function, check_functions, check_tree, fusions};
 pub use warpwright_kernels::{Arguments, CollectiveMainloop, GemmKernel, GemmUniversal, Mainloop};
 pub use warpwright_numeric::{Dtype, Element, bf16, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, f16, i4, tf32, u4};
 pub use warpwright_runtime::{

@@ -3,14 +3,16 @@
 use super::{Extents, Types, print, print_json};
 use crate::args::{PlanArgs, ProblemArgs};
 use crate::error::InputError;
+use crate::files;
 use crate::operands::{Epilogue, Factors, operand};
 use crate::place::Place;
 use crate::product::problem;
 use crate::request::{Kernel, Operand, count, dtype, order, preset, shape};
 use serde::Serialize;
 use warpwright::builder::auto::{self, OperandFacts, Prediction};
+use warpwright::epilogue::{ascii, svg};
 use warpwright::spec::{self, CopyWidths};
-use warpwright::{DeviceInfo, KernelPlan, Mnk, Problem, Tuning};
+use warpwright::{DeviceInfo, KernelPlan, Mnk, Node, Problem, Tuning};
 
 /// A plan with what it was made for.
 pub struct Planned {
@@ -44,20 +46,34 @@ struct Report {
     tiles: usize,
     waves: usize,
     predicted_seconds: f64,
+    /// The epilogue, drawn in ASCII.
+    tree: String,
     explanation: String,
 }
 
 /// Plans, and says why.
 pub fn run(args: &PlanArgs) -> anyhow::Result<()> {
+    if let Some(path) = &args.tree_svg {
+        files::check_target(path)?;
+    }
     let planned = Planned::of(&args.problem)?;
     let mut explanation = auto::explain(&planned.plan, &planned.info, &planned.problem);
     if planned.is_tuned {
         explanation.push_str(Tuning::NOTE);
     }
+    let tree = planned.plan.spec.epilogue;
+    if let Some(path) = &args.tree_svg {
+        files::write_atomically(path, svg(tree).as_bytes())?;
+    }
     if args.json {
         return print_json(&planned.report(explanation));
     }
-    Ok(print(explanation.as_bytes())?)
+    print(explanation.as_bytes())?;
+    if *tree != Node::LoadAcc {
+        let drawn: String = ascii(tree).lines().map(|line| format!("    {line}\n")).collect();
+        print(format!("  tree\n{drawn}").as_bytes())?;
+    }
+    Ok(())
 }
 
 impl Planned {
@@ -113,6 +129,7 @@ impl Planned {
             tiles,
             waves,
             predicted_seconds: seconds,
+            tree: ascii(plan.spec.epilogue),
             explanation,
         }
     }

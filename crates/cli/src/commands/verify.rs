@@ -14,7 +14,7 @@ use crate::tracked::Evaluator;
 use crate::verdict::{Verdict, Worst, judge};
 use serde::Serialize;
 use std::fmt::Write;
-use warpwright::RawView;
+use warpwright::{Device, FunctionError, Node, RawView, check_tree};
 
 #[derive(Serialize)]
 struct Report {
@@ -25,6 +25,9 @@ struct Report {
     epilogue: String,
     #[serde(flatten)]
     verdict: Verdict,
+    /// The epilogue's functions, whose device texts were compared with their host bodies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<&'static str>,
     /// Of an emulated device, where they are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     launches: Vec<Launched>,
@@ -51,7 +54,12 @@ impl Report {
         let d = matrices_of(d.raw());
         let source = format!("{} on {}", plan.name(), device.name());
         let narrow = plan.spec.narrow_sums().filter(|_| !device.is_host());
-        Ok(Report { launches, ..Report::new(source, &factors, &epilogue, Sums { acc: plan.spec.acc, narrow }, &d) })
+        let functions = compared(epilogue.tree, &device)?;
+        Ok(Report {
+            launches,
+            functions,
+            ..Report::new(source, &factors, &epilogue, Sums { acc: plan.spec.acc, narrow }, &d)
+        })
     }
 
     fn of_file(args: &VerifyArgs, path: &str) -> anyhow::Result<Report> {
@@ -87,6 +95,7 @@ impl Report {
             problem,
             epilogue: epilogue.text.clone(),
             verdict,
+            functions: Vec::new(),
             launches: Vec::new(),
         }
     }
@@ -104,8 +113,20 @@ impl Report {
             writeln!(t, "worst    d[{batch}][{row}, {column}] = {value}, the reference is {reference}")?;
             writeln!(t, "         off by {error:.3e}, {ratio:.3} of the {allowed:.3e} allowed")?;
         }
+        if !self.functions.is_empty() {
+            writeln!(t, "agree    {}: the device's text and the host's body", self.functions.join(", "))?;
+        }
         counts::write(&mut t, &self.launches)?;
         Ok(t)
+    }
+}
+
+/// Compares both sides of each function of a tree. On the CPU an emulated device runs the device's text, if there is NVRTC.
+fn compared(tree: &Node, device: &Device) -> Result<Vec<&'static str>, FunctionError> {
+    match check_tree(tree, device) {
+        Ok(functions) => Ok(functions.iter().map(|f| f.name).collect()),
+        Err(FunctionError::Device(_)) if device.is_host() => Ok(Vec::new()),
+        Err(e) => Err(e),
     }
 }
 

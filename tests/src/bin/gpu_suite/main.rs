@@ -118,10 +118,11 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 16] = [
+    let parts: [(&str, Run<'_>); 17] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
+        ("functions", Box::new(|_| functions(&device))),
         ("index functions", Box::new(|_| layouts::run(&device))),
         ("planted faults", Box::new(|_| faults::run(&device))),
         ("refusals", Box::new(|_| refusals::run(&device))),
@@ -158,6 +159,13 @@ fn main() -> ExitCode {
         }
     }
     if right { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// The library's epilogue functions: device texts against the host's bodies.
+fn functions(device: &Device) -> Part {
+    let all: Vec<_> = warpwright::epilogue::functions::all().collect();
+    warpwright::check_functions(&all, device).map_err(|e| e.to_string())?;
+    Ok(format!("{} functions, in f32 and f64, within their accuracy", all.len()))
 }
 
 /// Dependent products back to back, launched one behind the other and overlapping.
