@@ -299,6 +299,21 @@ fn a_batch_answers_line_by_line() {
     assert!(text.starts_with(r#"{"error":"not a JSON object"#) && code == Some(2), "{text}");
 }
 
+/// Threads that nobody named are all that hold something: those of a quad pair have ids up to 19.
+#[test]
+fn a_batch_lists_every_thread() {
+    let line = r#"{"family":"cute_tiled_mma","in":{"atom":"SM70_8x8x4_F32F16F16F32_NT","atom_layout_mnk":{"shape":[1,1,1],
+        "stride":[0,0,0]},"c":{"shape":[8,8],"stride":[1,8]},"a":{"shape":[8,4],"stride":[1,8]},"b":{"shape":[8,4],"stride":[1,8]}}}"#;
+    let (text, _) = batch(line.replace('\n', " ").as_bytes());
+    let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let threads = answer["ok"]["threads"].as_array().unwrap();
+    for (operand, elements) in [("a", 32), ("b", 32), ("c", 64)] {
+        let tables = threads.iter().flat_map(|thread| thread[operand]["table"].as_array().unwrap());
+        let held: std::collections::HashSet<i64> = tables.map(|at| at.as_i64().unwrap()).collect();
+        assert_eq!(held, (0..elements).collect(), "{operand}");
+    }
+}
+
 /// A point that is named is answered exactly or refused; those that nobody named are left out where they do not fit.
 #[test]
 fn a_batch_refuses_what_would_wrap() {

@@ -217,7 +217,9 @@ fn tiled_mma(v: Input<'_>, json: &mut Json) -> Done {
         json.raw(",\"tv_").raw(letter).raw("\":").layout(&tv);
         json.raw(",\"thrfrg_").raw(letter).raw("\":").short(&frg);
     }
-    let parts = threads(v, mma.threads())?
+    // Ids may have gaps, as a quad pair's: all up to the last one.
+    let ids = mma.thr_layout_vmnk();
+    let parts = threads(v, ids.size().value().max(ids.cosize().value()))?
         .into_iter()
         .map(|thread| {
             let part = |i: usize| mma.partition(operands[i].1, &matrices[i], thread);
