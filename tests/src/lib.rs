@@ -34,6 +34,7 @@ pub mod compare;
 pub mod emulated;
 pub mod expected;
 pub mod expression;
+pub mod few_rows;
 pub mod functions;
 pub mod fuzz;
 pub mod launched;

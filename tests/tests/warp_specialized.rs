@@ -9,6 +9,7 @@ use warpwright::Alignment;
 use warpwright::prelude::*;
 use warpwright::runtime::emulator::EmulatorOptions;
 use warpwright_tests::chain::permuted;
+use warpwright_tests::few_rows::alike;
 use warpwright_tests::need_nvrtc;
 use warpwright_tests::roles::{CASES, RolesTypes, TYPES, exact, exact_copied, promotion, same_bits};
 
@@ -66,6 +67,16 @@ fn operands_that_tma_cannot_address_are_copied() -> Result {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// Few numbers of rows; the GPU suite runs all up to 128.
+#[test]
+fn products_of_few_rows_have_the_same_bits_whichever_way_round() -> Result {
+    need_nvrtc!(Ok(()));
+    let rows: &[usize] = if nightly() { &[1, 2, 7, 8, 9, 16, 24, 33, 40, 63, 64, 65, 100, 128] } else { &[1, 20] };
+    rows.par_iter()
+        .try_for_each(|&m| device(m as u64).and_then(|device| Ok(alike(&device, m, (136, 328)).map(drop)?)))?;
     Ok(())
 }
 

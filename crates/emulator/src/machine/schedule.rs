@@ -8,6 +8,10 @@ use crate::check::fault::{Fault, FaultKind, Violation};
 /// Instructions that a warp runs before another may, at most.
 const SLICE: usize = 96;
 
+/// Instructions in which nothing happens after which loads land that would land at the latest moment: whoever spins on what
+/// another block stores waits for that block's loads.
+const SPINNING: u64 = 1 << 13;
+
 impl Run<'_> {
     /// Runs the whole grid.
     pub fn finish_grid(mut self) -> Result<Report, Fault> {
@@ -39,7 +43,12 @@ impl Run<'_> {
             }
             if self.events != seen_events {
                 (seen_events, idle_since) = (self.events, self.report.warp_instructions);
-            } else if self.report.warp_instructions - idle_since > self.config.patience {
+                continue;
+            }
+            let idle = self.report.warp_instructions - idle_since;
+            if idle > SPINNING && self.land_for_the_stalled()? {
+                idle_since = self.report.warp_instructions;
+            } else if idle > self.config.patience {
                 return Err(self.deadlock("warps spin, and nothing that they could wait for happens"));
             }
         }

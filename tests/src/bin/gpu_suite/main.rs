@@ -33,6 +33,7 @@ mod threads;
 mod timeline;
 mod walks;
 
+use rayon::prelude::*;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -118,7 +119,7 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 17] = [
+    let parts: [(&str, Run<'_>); 18] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
@@ -128,6 +129,7 @@ fn main() -> ExitCode {
         ("refusals", Box::new(|_| refusals::run(&device))),
         ("graph replay", Box::new(|_| graph::run(&device))),
         ("warp-specialised", Box::new(|_| roles::run(&device, options.small))),
+        ("few rows", Box::new(|_| few_rows(&device, options.small))),
         ("chains", Box::new(|_| chains(&device, options.small))),
         ("ping-pong", Box::new(|_| timeline::run(&device, options.small))),
         ("split kernels", Box::new(|_| splits::run(&device, options.small))),
@@ -166,6 +168,19 @@ fn functions(device: &Device) -> Part {
     let all: Vec<_> = warpwright::epilogue::functions::all().collect();
     warpwright::check_functions(&all, device).map_err(|e| e.to_string())?;
     Ok(format!("{} functions, in f32 and f64, within their accuracy", all.len()))
+}
+
+/// Every number of rows up to 128, by kernels that must agree in every bit.
+fn few_rows(device: &Device, small: bool) -> Part {
+    if device.info().capability.map(|c| c.number()) != Some(90) {
+        return Ok("not here: the kernels are sm_90's".into());
+    }
+    let rows: Vec<usize> = if small { vec![1, 17, 64] } else { (1..=128).collect() };
+    let runs: Vec<usize> = rows
+        .par_iter()
+        .map(|&m| warpwright_tests::few_rows::alike(device, m, (200, 1032)))
+        .collect::<Result<_, _>>()?;
+    Ok(format!("{} numbers of rows, {} runs of equal bits", rows.len(), runs.iter().sum::<usize>()))
 }
 
 /// Dependent products back to back, launched one behind the other and overlapping.

@@ -29,17 +29,28 @@ pub fn run(device: &Device, small: bool) -> Part {
     parts().map_err(|e| e.to_string())
 }
 
-fn desc(scheduler: SchedulerId) -> GemmDesc {
-    GemmDesc {
-        d: Dtype::F32,
-        schedule: ScheduleId::MULTISTAGE,
-        scheduler,
-        ..GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32)
-    }
+/// A schedule whose kernels split K, and how.
+type Kind = (ArchId, ScheduleId, SchedulerId);
+
+/// Those of a device.
+fn kinds(device: &Device) -> Vec<Kind> {
+    let schedules = [
+        (ArchId::SM80, ScheduleId::MULTISTAGE),
+        (ArchId::SM90, ScheduleId::COOPERATIVE),
+        (ArchId::SM90, ScheduleId::WARP_SPECIALIZED),
+    ];
+    let here = schedules.into_iter().filter(|(tag, _)| device.info().check_tag(*tag).is_ok());
+    here.flat_map(|(tag, schedule)| SPLITTERS.map(|scheduler| (tag, schedule, scheduler))).collect()
 }
 
-fn gemm(device: &Device, scheduler: SchedulerId, parts: usize) -> Result<AnyGemm> {
-    let gemm = AnyGemm::new(&desc(scheduler), device)?;
+fn desc((tag, schedule, scheduler): Kind) -> GemmDesc {
+    // Parts begin alike only where K tiles are as deep.
+    let tile = matches!(tag, ArchId::SM90).then_some(Mnk::new(128, 64, 64));
+    GemmDesc { d: Dtype::F32, tile, schedule, scheduler, ..GemmDesc::new(tag, Dtype::F16, Dtype::F32) }
+}
+
+fn gemm(device: &Device, kind: Kind, parts: usize) -> Result<AnyGemm> {
+    let (gemm, scheduler) = (AnyGemm::new(&desc(kind), device)?, kind.2);
     Ok(if matches!(scheduler, SchedulerId::STREAM_K) { gemm } else { gemm.splits(parts) })
 }
 
@@ -84,9 +95,9 @@ impl Matrices {
 /// Exactly as much workspace as is asked for, poisoned, used twice.
 fn dirty(device: &Device, (m, n, k): (usize, usize, usize)) -> Result {
     let stream = device.new_stream()?;
-    for scheduler in SPLITTERS {
+    for kind in kinds(device) {
         for poison in [0xFF, 0x7F, 0x01] {
-            let gemm = gemm(device, scheduler, 8)?;
+            let gemm = gemm(device, kind, 8)?;
             let mut matrices = Matrices::new(&stream, (m, n, k), |_, _| 1.0)?;
             let needed = gemm.prepare(&Problem::dense(m, n, k))?;
             let mut memory = Tensor::<u8>::zeros_on(&stream, Strided::dense(1, needed.max(1), Order::RowMajor))?;
@@ -96,7 +107,7 @@ fn dirty(device: &Device, (m, n, k): (usize, usize, usize)) -> Result {
                 matrices.d.fill_bytes(&stream, 0xFF)?;
                 matrices.run(&stream, &gemm, Some(workspace))?;
                 if let Some(wrong) = matrices.result(&stream)?.iter().find(|x| **x != k as f32) {
-                    return Err(format!("{scheduler} after {poison:#x}, run {round}: {wrong} and not {k}").into());
+                    return Err(format!("{kind:?} after {poison:#x}, run {round}: {wrong} and not {k}").into());
                 }
             }
         }
@@ -108,8 +119,11 @@ fn dirty(device: &Device, (m, n, k): (usize, usize, usize)) -> Result {
 fn few_tiles(device: &Device) -> Result {
     let stream = device.new_stream()?;
     let sms = 64 * device.info().sms as usize;
-    for (m, n, k) in [(16, 2560, 8192), (16, 2560, sms - 64), (16, 2560, sms), (16, 2560, sms + 64)] {
-        let gemm = gemm(device, SchedulerId::STREAM_K, 1)?;
+    let streams = kinds(device).into_iter().filter(|kind| matches!(kind.2, SchedulerId::STREAM_K));
+    let depths = [8192, sms - 64, sms, sms + 64];
+    for (kind, k) in streams.flat_map(|kind| depths.map(|k| (kind, k))) {
+        let (m, n) = (16, 2560);
+        let gemm = gemm(device, kind, 1)?;
         let mut matrices = Matrices::new(&stream, (m, n, k), |_, _| 1.0)?;
         gemm.prepare(&Problem::dense(m, n, k))?;
         let (done, watched) = mpsc::channel::<()>();
@@ -136,21 +150,25 @@ fn same_bits(device: &Device, runs: usize) -> Result<usize> {
     let stream = device.new_stream()?;
     let extents = (200, 264, 5000);
     let mut of_splits = Vec::new();
-    for scheduler in SPLITTERS {
-        let gemm = gemm(device, scheduler, 6)?;
+    for kind in kinds(device) {
+        let gemm = gemm(device, kind, 6)?;
         let mut matrices = Matrices::new(&stream, extents, |i, j| normal(draw(7, (i * extents.2 + j) as u64)))?;
         let mut first = None;
         for run in 0..runs {
             matrices.run(&stream, &gemm, None)?;
             let bits: Vec<u32> = matrices.result(&stream)?.iter().map(|x| x.to_bits()).collect();
             if *first.get_or_insert_with(|| bits.clone()) != bits {
-                return Err(format!("{scheduler}: run {run} differs from the first").into());
+                return Err(format!("{kind:?}: run {run} differs from the first").into());
             }
         }
-        of_splits.extend(first.filter(|_| !matches!(scheduler, SchedulerId::STREAM_K)));
+        let (tag, schedule, scheduler) = kind;
+        of_splits
+            .extend(first.filter(|_| !matches!(scheduler, SchedulerId::STREAM_K)).map(|bits| ((tag, schedule), bits)));
     }
-    if of_splits.iter().any(|bits| *bits != of_splits[0]) {
-        return Err("SplitK and SplitKSerial differ".into());
+    for (schedule, bits) in &of_splits {
+        if of_splits.iter().any(|(other, others)| other == schedule && others != bits) {
+            return Err(format!("SplitK and SplitKSerial of {schedule:?} differ").into());
+        }
     }
     Ok(runs)
 }
@@ -158,8 +176,8 @@ fn same_bits(device: &Device, runs: usize) -> Result<usize> {
 /// A captured split call, with the kernel's own workspace, replayed with other inputs.
 fn replay(device: &Device) -> Result {
     let (stream, (m, n, k)) = (device.new_stream()?, (192, 320, 2048));
-    for scheduler in SPLITTERS {
-        let gemm = gemm(device, scheduler, 4)?;
+    for kind in kinds(device) {
+        let gemm = gemm(device, kind, 4)?;
         let mut matrices = Matrices::new(&stream, (m, n, k), |_, _| 1.0)?;
         matrices.run(&stream, &gemm, None)?;
         stream.synchronize()?;
@@ -169,7 +187,7 @@ fn replay(device: &Device) -> Result {
             matrices.d.fill_bytes(&stream, 0xFF)?;
             graph.launch(&stream)?;
             if let Some(wrong) = matrices.result(&stream)?.iter().find(|x| **x != (round * k) as f32) {
-                return Err(format!("{scheduler}, replay {round}: {wrong}").into());
+                return Err(format!("{kind:?}, replay {round}: {wrong}").into());
             }
         }
     }
@@ -179,8 +197,8 @@ fn replay(device: &Device) -> Result {
 /// One kernel on many threads with streams of their own, each with values of its own.
 fn streams(device: &Device, (threads, streams, rounds): (usize, usize, usize)) -> Result {
     let (m, n, k) = (96, 160, 2048);
-    for scheduler in SPLITTERS {
-        let gemm = gemm(device, scheduler, 8)?;
+    for kind in kinds(device) {
+        let gemm = gemm(device, kind, 8)?;
         let one = |thread: usize| -> std::result::Result<(), String> {
             let text = |e: Box<dyn std::error::Error>| e.to_string();
             let own = || -> Result<Vec<(Stream, Matrices, f32)>> {
@@ -201,7 +219,7 @@ fn streams(device: &Device, (threads, streams, rounds): (usize, usize, usize)) -
             for (stream, matrices, expected) in &own {
                 let found = matrices.result(stream).map_err(text)?;
                 if let Some(wrong) = found.iter().find(|x| *x != expected) {
-                    return Err(format!("{scheduler}, thread {thread}: {wrong} and not {expected}"));
+                    return Err(format!("{kind:?}, thread {thread}: {wrong} and not {expected}"));
                 }
             }
             Ok(())
