@@ -91,9 +91,12 @@ pub struct KernelArgs {
     /// A row, column or tile of the epilogue
     #[arg(long, value_name = "NAME=FILE")]
     pub bind: Vec<String>,
-    /// Element of a bound file that does not say it
+    /// Element of a bound file that does not say it, or of a matrix that is saved (f32)
     #[arg(long, value_name = "NAME=TYPE")]
     pub bind_type: Vec<String>,
+    /// What the epilogue stores beside D, as .npy
+    #[arg(long, value_name = "NAME=FILE")]
+    pub save: Vec<String>,
 }
 
 /// Operands that must be there.

@@ -8,10 +8,11 @@ use crate::reference::Dense;
 use crate::request::{Operand, dtype, pair};
 use crate::tracked::Leaf;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 use warpwright::epilogue::parse::{self, NameKind, Names, Parsed};
-use warpwright::spec::{self, ScalarKind};
-use warpwright::{Arg, Args, Dtype, Node, Order, Stream, TensorError};
+use warpwright::spec::{self, Axes, ScalarKind, Sink};
+use warpwright::{Arg, Args, Dtype, Node, Order, Stream, Strided, TensorError};
 
 /// A and B of a call.
 pub struct Factors {
@@ -107,18 +108,23 @@ enum Holds {
         spread: Matrices,
     },
     Absent,
+    /// What a sink stores, and the file that it goes to.
+    Output(Sink, PathBuf),
 }
 
 /// What the options say of names.
 struct Named {
     arrays: BTreeMap<String, TypedArray>,
     scalars: BTreeMap<String, f64>,
+    saved: BTreeMap<String, (PathBuf, Dtype)>,
 }
 
 impl Epilogue {
     /// Reads the expression, and the files and scalars that it names.
     pub fn read(kernel: &KernelArgs, typing: &TypingArgs) -> Result<Epilogue, InputError> {
-        let mut named = Named { arrays: arrays(kernel)?, scalars: scalars(kernel)? };
+        let mut types = types(kernel)?;
+        let saved = saved(kernel, &mut types)?;
+        let mut named = Named { arrays: arrays(kernel, types)?, scalars: scalars(kernel)?, saved };
         let text = match (&kernel.epilogue, &typing.c) {
             (Some(text), _) => text.as_str(),
             (None, Some(_)) => "d = acc + source(c)",
@@ -130,13 +136,14 @@ impl Epilogue {
                 return Err(InputError::Twice { name: "c".into() });
             }
         }
-        if let Some(name) = named.arrays.keys().find(|name| named.scalars.contains_key(*name)) {
+        let bound = |name: &&String| named.scalars.contains_key(*name) || named.saved.contains_key(*name);
+        if let Some(name) = named.arrays.keys().find(bound) {
             return Err(InputError::Twice { name: name.clone() });
         }
         let parsed = parse::expression(text, &named).map_err(InputError::Epilogue)?;
         let epilogue = named.bind(text, parsed)?;
         let read = |name: &String| epilogue.values.iter().any(|value| value.name == *name);
-        match named.arrays.keys().chain(named.scalars.keys()).find(|name| !read(name)) {
+        match named.arrays.keys().chain(named.scalars.keys()).chain(named.saved.keys()).find(|name| !read(name)) {
             Some(unread) => Err(InputError::Unread { name: unread.clone(), epilogue: text.to_owned() }),
             None => Ok(epilogue),
         }
@@ -190,6 +197,7 @@ impl Epilogue {
                     Argument::Tensor(matrix::on_host(matrices)?)
                 }
                 Holds::Absent => Argument::Absent,
+                Holds::Output(..) => Argument::Output(None),
             });
         }
         Ok(Tensors { tensors })
@@ -200,19 +208,57 @@ impl Epilogue {
         let leaf = |value: &Value| match &*value.holds {
             Holds::Number(x) => Leaf::Number(*x),
             Holds::Matrices(matrices) | Holds::Bits { spread: matrices, .. } => Leaf::Values(Dense::of(matrices)),
-            Holds::Absent => Leaf::Absent,
+            Holds::Absent | Holds::Output(..) => Leaf::Absent,
         };
         self.values.iter().map(leaf).collect()
+    }
+}
+
+/// What a sink stores: where it goes, and what it is.
+pub struct Saved {
+    /// Which argument.
+    argument: usize,
+    /// Its file.
+    pub path: PathBuf,
+    dtype: Dtype,
+    layout: Strided,
+}
+
+impl Epilogue {
+    /// What the epilogue stores beside a D of these extents, in this order, computing in `compute`: reductions one an entry.
+    pub fn saved(&self, [batch, m, n]: [usize; 3], order: Order, compute: Dtype) -> Vec<Saved> {
+        let of = |sink: &Sink| match sink {
+            Sink::Matrix(t) => (*t, m, n, order),
+            Sink::Mask if order == Order::RowMajor => (Dtype::U8, m, n.div_ceil(8), order),
+            Sink::Mask => (Dtype::U8, m.div_ceil(8), n, order),
+            Sink::Reduce(r) => match r.axes {
+                Axes::Rows => (compute, 1, n, Order::RowMajor),
+                Axes::Columns => (compute, m, 1, Order::RowMajor),
+                Axes::All => (compute, 1, 1, Order::RowMajor),
+            },
+        };
+        let outputs = self.values.iter().enumerate().filter_map(|(argument, value)| match &*value.holds {
+            Holds::Output(sink, path) => Some((argument, sink, path)),
+            _ => None,
+        });
+        outputs
+            .map(|(argument, sink, path)| {
+                let (dtype, rows, columns, order) = of(sink);
+                let layout = Strided::dense_batch(batch, rows, columns, order);
+                Saved { argument, path: path.clone(), dtype, layout }
+            })
+            .collect()
     }
 }
 
 impl Names for Named {
     fn kind(&self, name: &str) -> Option<NameKind> {
         let array = self.arrays.get(name).map(|array| NameKind::Operand(array.dtype));
-        array.or_else(|| self.scalars.get(name).map(|_| NameKind::Scalar(ScalarKind::Host)))
+        let saved = || self.saved.get(name).map(|(_, dtype)| NameKind::Output(*dtype));
+        array.or_else(|| self.scalars.get(name).map(|_| NameKind::Scalar(ScalarKind::Host))).or_else(saved)
     }
     fn all(&self) -> Vec<String> {
-        self.arrays.keys().chain(self.scalars.keys()).cloned().collect()
+        self.arrays.keys().chain(self.scalars.keys()).chain(self.saved.keys()).cloned().collect()
     }
 }
 
@@ -242,6 +288,9 @@ impl Named {
     }
 
     fn holds(&self, name: &str, leaf: &Node) -> Result<Holds, InputError> {
+        if let (Node::Sink(sink, _), Some((path, _))) = (leaf, self.saved.get(name)) {
+            return Ok(Holds::Output(*sink, path.clone()));
+        }
         let Some(array) = self.arrays.get(name) else {
             return Ok(Holds::Number(self.scalars.get(name).copied().unwrap_or(f64::NAN)));
         };
@@ -297,6 +346,8 @@ enum Argument {
     Number(f64),
     Tensor(Box<dyn Matrix>),
     Absent,
+    /// What a sink stores, once it has memory.
+    Output(Option<Box<dyn Matrix>>),
 }
 
 impl Tensors {
@@ -306,21 +357,40 @@ impl Tensors {
             Argument::Number(x) => Ok(Argument::Number(*x)),
             Argument::Tensor(tensor) => tensor.to_device(stream).map(Argument::Tensor),
             Argument::Absent => Ok(Argument::Absent),
+            Argument::Output(_) => Ok(Argument::Output(None)),
         };
         Ok(Tensors { tensors: self.tensors.iter().map(moved).collect::<Result<_, _>>()? })
     }
 
+    /// Makes room for what is stored on the stream's device.
+    pub fn make_room(&mut self, saved: &[Saved], stream: &Stream) -> Result<(), TensorError> {
+        for Saved { argument, dtype, layout, .. } in saved {
+            self.tensors[*argument] = Argument::Output(Some(matrix::zeros_on(*dtype, *layout, stream)?));
+        }
+        Ok(())
+    }
+
+    /// What was stored, on the host.
+    pub fn stored(&self, saved: &Saved, stream: &Stream) -> Result<Option<Box<dyn Matrix>>, TensorError> {
+        match &self.tensors[saved.argument] {
+            Argument::Output(Some(tensor)) => tensor.to_host(stream).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// As a call takes them.
-    pub fn args(&self) -> Args<'_> {
+    pub fn args(&mut self) -> Result<Args<'_>, TensorError> {
         let mut args = Args::new();
-        for argument in &self.tensors {
+        for argument in &mut self.tensors {
             args.push(match argument {
+                Argument::Output(Some(tensor)) => Arg::Write(tensor.raw_mut()?),
+                Argument::Output(None) => Arg::Absent,
                 Argument::Number(x) => Arg::Number(*x),
                 Argument::Tensor(tensor) => Arg::Read(tensor.raw()),
                 Argument::Absent => Arg::Absent,
             });
         }
-        args
+        Ok(args)
     }
 
     /// The least alignment of an M x N operand; 16 bytes without one.
@@ -334,8 +404,29 @@ impl Tensors {
     }
 }
 
-/// `--bind` with `--bind-type`.
-fn arrays(kernel: &KernelArgs) -> Result<BTreeMap<String, TypedArray>, InputError> {
+/// `--save`, with the types that are said of its names.
+fn saved(
+    kernel: &KernelArgs,
+    types: &mut BTreeMap<&str, Dtype>,
+) -> Result<BTreeMap<String, (PathBuf, Dtype)>, InputError> {
+    let mut saved = BTreeMap::new();
+    for text in &kernel.save {
+        let (name, file) = pair("save", text, "FILE", "--save z=z.npy")?;
+        let path = PathBuf::from(file);
+        if path.extension().is_none_or(|e| e != "npy") {
+            return Err(InputError::OutKind { path: file.to_owned() });
+        }
+        files::check_target(&path)?;
+        let dtype = types.remove(name).unwrap_or(Dtype::F32);
+        if saved.insert(name.to_owned(), (path, dtype)).is_some() {
+            return Err(InputError::Twice { name: name.to_owned() });
+        }
+    }
+    Ok(saved)
+}
+
+/// `--bind-type`.
+fn types(kernel: &KernelArgs) -> Result<BTreeMap<&str, Dtype>, InputError> {
     let mut types = BTreeMap::new();
     for text in &kernel.bind_type {
         let (name, given) = pair("bind-type", text, "TYPE", "--bind-type bias=bf16")?;
@@ -345,6 +436,11 @@ fn arrays(kernel: &KernelArgs) -> Result<BTreeMap<String, TypedArray>, InputErro
             return Err(InputError::Twice { name: name.to_owned() });
         }
     }
+    Ok(types)
+}
+
+/// `--bind`, with the types that are said of its names.
+fn arrays(kernel: &KernelArgs, mut types: BTreeMap<&str, Dtype>) -> Result<BTreeMap<String, TypedArray>, InputError> {
     let mut arrays = BTreeMap::new();
     for text in &kernel.bind {
         let (name, file) = pair("bind", text, "FILE", "--bind bias=bias.npy")?;

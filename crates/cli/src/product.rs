@@ -6,10 +6,11 @@ use crate::matrix::{self, Matrix};
 use crate::operands::{Epilogue, Factors, memory_order, operand, order};
 use crate::place::Running;
 use crate::request::Kernel;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use warpwright::builder::auto::{self, OperandFacts};
 use warpwright::spec::{self, CopyWidths};
-use warpwright::{Alignment, AnyGemm, CallArgs, Device, KernelPlan, Mnk, Problem, Strided, Tuning};
+use warpwright::{Alignment, AnyGemm, CallArgs, Device, Dtype, KernelPlan, Mnk, Problem, Strided, Tuning};
 
 /// What was multiplied, by what, and the result.
 pub struct Product {
@@ -23,6 +24,8 @@ pub struct Product {
     pub plan: KernelPlan,
     /// The result, on the host.
     pub d: Box<dyn Matrix>,
+    /// What the epilogue stored beside it, on the host, and the files that it goes to.
+    pub stored: Vec<(PathBuf, Box<dyn Matrix>)>,
     /// How long the call took, planning and compilation included.
     pub took: Duration,
     /// What was launched, if it is told.
@@ -51,18 +54,20 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) 
     if !device.is_host() {
         tensors = tensors.to_device(&stream)?;
     }
-    let arguments = tensors.args();
     let [batch, m, n] = factors.extents();
     let order_d = memory_order(gemm.spec().order_d.unwrap_or(spec::Order::Row));
     let mut d = matrix::zeros_on(desc.d, Strided::dense_batch(batch, m, n, order_d), &stream)?;
 
+    let compute = if desc.acc == Dtype::F64 { Dtype::F64 } else { Dtype::F32 };
+    let saved = epilogue.saved([batch, m, n], order_d, compute);
+    tensors.make_room(&saved, &stream)?;
     let problem = problem(Mnk { m, n, k: factors.a.extents[2] }, batch).aligned(Alignment {
         a: a.raw().alignment(),
         b: b.raw().alignment(),
         c: tensors.alignment(epilogue.tree),
         d: d.raw().alignment(),
     });
-    let call = CallArgs { epilogue: arguments, ..CallArgs::default() };
+    let call = CallArgs { epilogue: tensors.args()?, ..CallArgs::default() };
     let started = Instant::now();
     gemm.run_raw(&stream, a.raw(), b.raw(), d.raw_mut()?, call)?;
     stream.synchronize()?;
@@ -73,8 +78,14 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) 
         None => auto::resolve(gemm.spec(), device.info(), &problem, &facts)?,
     };
     let d = d.to_host(&stream)?;
+    let mut stored = Vec::new();
+    for saved in saved {
+        if let Some(matrix) = tensors.stored(&saved, &stream)? {
+            stored.push((saved.path, matrix));
+        }
+    }
     let launches = if report { counts::launches(&device) } else { Vec::new() };
-    Ok(Product { factors, epilogue, device, plan, d, took, launches })
+    Ok(Product { factors, epilogue, device, plan, d, stored, took, launches })
 }
 
 /// One product, or a batch.

@@ -228,6 +228,7 @@ fn sinks_name_what_they_store_in() {
     let refused = |text: &str| expression(text, &names).unwrap_err().to_string();
     for (text, part) in [
         ("aux_store(acc)", "what `aux_store` stores in is not said"),
+        ("aux_store(x, acc)", "nothing is bound to the name `x`"),
         ("aux_store<f16>(z, acc)", "`z` has elements of e4m3, not f16"),
         ("amax(c, acc)", "`c` is read, and `amax` stores in its first argument"),
         ("amax(x, acc)", "nothing is bound to the name `x`"),

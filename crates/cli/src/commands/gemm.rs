@@ -21,6 +21,9 @@ struct Report {
     /// Of the call, planning and compilation included.
     seconds: f64,
     out: Option<String>,
+    /// What the epilogue stored beside D.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    saved: Vec<String>,
     /// Of an emulated device, where they are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     launches: Vec<Launched>,
@@ -38,6 +41,9 @@ pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
     if let Some(out) = &args.out {
         write(out, product.d.raw(), product.factors.batched)?;
     }
+    for (path, matrix) in &product.stored {
+        write(path, matrix.raw(), product.factors.batched)?;
+    }
     let report = Report {
         device: product.device.name().to_owned(),
         kernel: product.plan.name(),
@@ -46,6 +52,7 @@ pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
         epilogue: product.epilogue.text,
         seconds: product.took.as_secs_f64(),
         out: args.out.as_ref().map(|path| path.display().to_string()),
+        saved: product.stored.iter().map(|(path, _)| path.display().to_string()).collect(),
         launches: product.launches,
     };
     if args.json { print_json(&report) } else { Ok(print(report.text(product.d.raw())?.as_bytes())?) }
@@ -59,6 +66,9 @@ impl Report {
         writeln!(t, "epilogue {}", self.epilogue)?;
         writeln!(t, "took     {:.3} ms, planning and compilation included", self.seconds * 1e3)?;
         counts::write(&mut t, &self.launches)?;
+        for path in &self.saved {
+            writeln!(t, "saved    {path}")?;
+        }
         match &self.out {
             Some(path) => writeln!(t, "wrote    {path}")?,
             None => corner(&mut t, d)?,

@@ -132,6 +132,30 @@ fn epilogues_read_vectors_tiles_and_scalars() {
 }
 
 #[test]
+fn what_is_stored_beside_d_is_saved() {
+    let folder = Folder::new();
+    let acc = inputs(&folder);
+    folder.ok(
+        "gemm --a a.npy --b b.npy --device host --out d.npy --save z=z.npy --bind-type z=bf16 --save s=s.npy --save r=r.npy \
+         --save bits=bits.npy \
+         --epilogue 'd = relu(aux_store(z, amax(s, reduce_rows<sum>(r, aux_mask(bits, acc)))))'",
+    );
+    let saved = |name: &str, dtype| decoded(dtype, &split(&std::fs::read(folder.path(name)).unwrap()).1);
+    assert_eq!(saved("z.npy", Dtype::Bf16), acc);
+    assert_eq!(saved("s.npy", Dtype::F32), [acc.iter().fold(0.0, |a: f64, x| a.max(x.abs()))]);
+    let sums: Vec<f64> = (0..N).map(|n| (0..M).map(|m| acc[m * N + n]).sum()).collect();
+    assert_eq!(saved("r.npy", Dtype::F32), sums);
+    let bits = saved("bits.npy", Dtype::U8);
+    assert_eq!(bits.len(), M * N.div_ceil(8));
+    for (m, n) in (0..M).flat_map(|m| (0..N).map(move |n| (m, n))) {
+        let bit = bits[m * N.div_ceil(8) + n / 8] as u8 >> (n % 8) & 1;
+        assert_eq!(bit == 1, acc[m * N + n] > 0.0, "{m} {n}");
+    }
+    let unknown = folder.run("gemm --a a.npy --b b.npy --device host --epilogue 'd = aux_store(z, acc)'");
+    assert!(unknown.stderr.contains("nothing is bound to the name `z`"), "{}", unknown.stderr);
+}
+
+#[test]
 fn a_column_major_result_is_in_fortran_order() {
     let folder = Folder::new();
     let acc = inputs(&folder);

@@ -22,6 +22,7 @@ impl<'t> Parser<'t> {
         let bound = match (self.peek_second(), self.tokens.get(self.at + 2).map(|t| t.kind)) {
             (Kind::Name(name), Some(Kind::Sign(','))) => match self.names.kind(name) {
                 Some(NameKind::Output(element)) => Some((name, element)),
+                None if said.is_none() => return Err(self.unknown(self.tokens[self.at + 1], name)),
                 _ => None,
             },
             _ => None,
