@@ -9,7 +9,8 @@
 //         registers                        copies wait in registers until the stage is due, rather than in cp.async
 //         whole                            no chunk straddles the operand's end
 //         apart                            between neighbours of a chunk in shared memory, in elements
-//         direct                           alignment forbids wide accesses: single elements make up a chunk
+//         direct                           alignment forbids wide accesses: a chunk is 16 bytes from any address
+//         group                            then, of how many chunks everything is requested before the first is used
 //         mn(thread), k(thread)            coordinates in the tile of a thread's first chunk
 //         step_mn(i), step_k(i)            from there to its i-th chunk
 //   Load: count, parts                     blocks of a warp's rows in a K block, and accesses of a lane to each
@@ -18,6 +19,51 @@
 //   Both: bases, representative…(b)        offsets of one thread's accesses differ by constants as far as the swizzle
 //         base(i…), delta(i…)              allows: access i… lies `delta` elements from base `base`, which is
 //                                          computed once from the access that represents it
+// 16 bytes from any address, by the two aligned vectors that hold them: eight accesses of two bytes would take four times as
+// long. Bytes before an operand that share a vector with it are in its allocation, which begins at a multiple of more; those
+// behind it need not be, so that a row's last elements are read one by one.
+template <class Element>
+struct Straddling {
+    static constexpr int length = 16 / sizeof(Element);
+
+    const Element* source;
+    int left;  // elements from there to the end of the row, as far as they matter
+    unsigned words[8];
+
+    __device__ __forceinline__ unsigned offset() const {
+        return static_cast<unsigned>(reinterpret_cast<unsigned long long>(source)) & 15;
+    }
+    __device__ __forceinline__ bool within() const {
+        const unsigned end = offset() == 0 ? 16 : 32 - offset();
+        return left * static_cast<int>(sizeof(Element)) >= static_cast<int>(end);
+    }
+
+    __device__ __forceinline__ void request(const Element* p, int elements) {
+        source = p;
+        left = min(elements, 32);
+        const unsigned char* first = reinterpret_cast<const unsigned char*>(p) - offset();
+        ptx::ld_global_or_zero(words, first, within());
+        ptx::ld_global_or_zero(words + 4, first + 16, within() && offset() != 0);
+    }
+
+    __device__ __forceinline__ Vector<Element, length> take() const {
+        Vector<Element, length> x = {};
+        if (left > 0 && !within()) {
+            load_elements(x, source, 1, min(left, length));
+            return x;
+        }
+        const unsigned at = offset(), shift = at % 4 * 8;
+        unsigned w[6], v[5];
+#pragma unroll
+        for (unsigned i = 0; i < 6; ++i) w[i] = at & 8 ? words[i + 2] : words[i];
+#pragma unroll
+        for (unsigned i = 0; i < 5; ++i) v[i] = at & 4 ? w[i + 1] : w[i];
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) x.words[i] = ptx::funnel_right(v[i], v[i + 1], shift);
+        return x;
+    }
+};
+
 template <class Operand>
 struct OperandLoader {
     using Element = typename Operand::Element;
@@ -52,30 +98,31 @@ struct OperandLoader {
     // Requests part `part` of `parts` of the next K tile into the stage at byte `stage`. Parts come in order; after the last
     // one the next tile is due. Tiles beyond the end are zeros, so that the loop needs no branch.
     __device__ __forceinline__ void issue(unsigned part, unsigned parts, unsigned stage) {
+        const unsigned end = Copy::count * (part + 1) / parts;
+        if constexpr (Copy::direct) {
 #pragma unroll
-        for (unsigned i = Copy::count * part / parts; i < Copy::count * (part + 1) / parts; ++i) {
-            if (Copy::threads == cfg::copiers || thread() < Copy::threads) {
-                if constexpr (Copy::registers) {
-                    held[i] = read(i);
-                } else {
-                    copy(i, stage);
-                }
+            for (unsigned first = Copy::count * part / parts; first < end; first += Copy::group) {
+                straddling(first, min(end, first + Copy::group), stage);
             }
-            const bool last = i + 1 == Copy::count;
-            const unsigned next = last ? 0 : i + 1;
-            const int tile = last ? static_cast<int>(Operand::tile_k) : 0;
-            source += distance(static_cast<int>(Copy::step_mn(next) - Copy::step_mn(i)),
-                               static_cast<int>(Copy::step_k(next) - Copy::step_k(i)) + tile);
-            // Opaque, or the compiler keeps one base and multiplies anew for every chunk.
-            asm("" : "+l"(source));
-            k_left -= tile;
+        } else {
+#pragma unroll
+            for (unsigned i = Copy::count * part / parts; i < end; ++i) {
+                if (takes_part()) {
+                    if constexpr (Copy::registers) {
+                        held[i] = read(i);
+                    } else {
+                        copy(i, stage);
+                    }
+                }
+                advance(i);
+            }
         }
     }
 
     // After a tile's last part: what waits in registers goes to the stage.
     __device__ __forceinline__ void settle(unsigned stage) const {
         if constexpr (Copy::registers) {
-            if (Copy::threads != cfg::copiers && thread() >= Copy::threads) return;
+            if (!takes_part()) return;
 #pragma unroll
             for (unsigned i = 0; i < Copy::count; ++i) {
                 if constexpr (Copy::apart == 1) {
@@ -96,6 +143,9 @@ struct OperandLoader {
     static constexpr unsigned bytes = Copy::chunk * sizeof(Element);
 
     static __device__ __forceinline__ unsigned thread() { return threadIdx.x - cfg::first_copier; }
+    static __device__ __forceinline__ bool takes_part() {
+        return Copy::threads == cfg::copiers || thread() < Copy::threads;
+    }
 
     __device__ __forceinline__ long long distance(long long mn, long long k) const {
         return Operand::mn_contiguous ? mn + k * leading : mn * leading + k;
@@ -105,22 +155,37 @@ struct OperandLoader {
         return target[Copy::base(i)] + Copy::delta(i) * sizeof(Element) + stage;
     }
 
-    // How many of a chunk's elements exist.
-    __device__ __forceinline__ unsigned existing(unsigned i) const {
+    // From chunk i to the one behind it, which may be the next tile's first.
+    __device__ __forceinline__ void advance(unsigned i) {
+        const bool last = i + 1 == Copy::count;
+        const unsigned next = last ? 0 : i + 1;
+        const int tile = last ? static_cast<int>(Operand::tile_k) : 0;
+        source += distance(static_cast<int>(Copy::step_mn(next) - Copy::step_mn(i)),
+                           static_cast<int>(Copy::step_k(next) - Copy::step_k(i)) + tile);
+        // Opaque, or the compiler keeps one base and multiplies anew for every chunk.
+        asm("" : "+l"(source));
+        k_left -= tile;
+    }
+
+    // Elements from a chunk's first to the end of its row; none or less beyond the operand.
+    __device__ __forceinline__ int row_left(unsigned i) const {
         const int mn = mn_left - static_cast<int>(Copy::step_mn(i));
         const int k = k_left - static_cast<int>(Copy::step_k(i));
-        const int along = Operand::mn_contiguous ? mn : k;
         const bool across = (Operand::mn_contiguous ? k : mn) > 0;
-        if constexpr (Copy::whole) return across && along > 0 ? Copy::chunk : 0;
-        return across ? max(0, min(along, static_cast<int>(Copy::chunk))) : 0;
+        return across ? (Operand::mn_contiguous ? mn : k) : 0;
+    }
+
+    // How many of a chunk's elements exist.
+    __device__ __forceinline__ unsigned existing(unsigned i) const {
+        const int left = row_left(i);
+        if constexpr (Copy::whole) return left > 0 ? Copy::chunk : 0;
+        return max(0, min(left, static_cast<int>(Copy::chunk)));
     }
 
     __device__ __forceinline__ Vector<Element, Copy::chunk> read(unsigned i) const {
         const unsigned valid = existing(i);
         Vector<Element, Copy::chunk> x = {};
-        if constexpr (Copy::direct) {
-            load_elements(x, source, 1, valid);
-        } else if (Copy::whole ? valid > 0 : valid == Copy::chunk) {
+        if (Copy::whole ? valid > 0 : valid == Copy::chunk) {
             ptx::ld_global<bytes>(x.words, source);
         } else if constexpr (!Copy::whole) {
             load_elements(x, source, 1, valid);
@@ -130,12 +195,29 @@ struct OperandLoader {
 
     __device__ __forceinline__ void copy(unsigned i, unsigned stage) const {
         const unsigned to = address(i, stage);
-        if constexpr (Copy::direct) {
-            ptx::st_shared<bytes>(to, read(i).words);
-        } else if constexpr (Copy::whole) {
+        if constexpr (Copy::whole) {
             ptx::cp_async_or_zero<bytes>(to, source, existing(i) > 0);
         } else {
             ptx::cp_async<bytes>(to, source, existing(i) * sizeof(Element));
+        }
+    }
+
+    // Chunks `first` to `end`, which no wide access reaches.
+    __device__ __forceinline__ void straddling(unsigned first, unsigned end, unsigned stage) {
+        Straddling<Element> chunks[Copy::group];
+#pragma unroll
+        for (unsigned i = first; i < end; ++i) {
+            if (takes_part()) chunks[i - first].request(source, row_left(i));
+            advance(i);
+        }
+        if (!takes_part()) return;
+#pragma unroll
+        for (unsigned i = first; i < end; ++i) {
+            if constexpr (Copy::registers) {
+                held[i] = chunks[i - first].take();
+            } else {
+                ptx::st_shared<bytes>(address(i, stage), chunks[i - first].take().words);
+            }
         }
     }
 };

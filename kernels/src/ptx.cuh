@@ -163,6 +163,25 @@ __device__ __forceinline__ void ld_global(unsigned* words, const void* source) {
     }
 }
 
+// 16 bytes, or zeros, without a branch.
+__device__ __forceinline__ void ld_global_or_zero(unsigned* words, const void* source, bool valid) {
+    asm volatile(
+        "{\n\t.reg .pred valid;\n\t"
+        "setp.ne.u32 valid, %5, 0;\n\t"
+        "mov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\tmov.b32 %2, 0;\n\tmov.b32 %3, 0;\n\t"
+        "@valid ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "=&r"(words[0]), "=&r"(words[1]), "=&r"(words[2]), "=&r"(words[3])
+        : "l"(source), "r"(static_cast<unsigned>(valid))
+        : "memory");
+}
+
+// The low word of a pair that is shifted right by less than 32 bits.
+__device__ __forceinline__ unsigned funnel_right(unsigned low, unsigned high, unsigned bits) {
+    unsigned x;
+    asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(x) : "r"(low), "r"(high), "r"(bits));
+    return x;
+}
+
 template <unsigned bytes>
 __device__ __forceinline__ void st_global(void* target, const unsigned* words) {
     static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16, "an access is a power of two");

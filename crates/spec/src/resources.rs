@@ -478,7 +478,13 @@ const fn roles(s: &Spec, warps: (usize, usize)) -> Bounded<Role, 6> {
         }
         InstructionId::WGMMA => {
             let consumers = warps.0 * warps.1;
-            let (load, mma) = if consumers >= 12 { (32, 160) } else { (40, 232) };
+            // Threads that copy hold what alignment forbids to copy asynchronously.
+            let (load, mma) = match (s.loader.is_tma(), consumers >= 12) {
+                (true, true) => (32, 160),
+                (true, false) => (40, 232),
+                (false, true) => (80, 144),
+                (false, false) => (104, 200),
+            };
             Bounded::new().with(Role { kind: RoleKind::Load, warps: 4, registers: load }).with(Role {
                 kind: RoleKind::Mma,
                 warps: consumers,

@@ -9,7 +9,7 @@ use warpwright_layout::atom::{CopyAtom, MmaAtom};
 use warpwright_layout::lower::index_function;
 use warpwright_layout::smem::{Major, widest_swizzle};
 use warpwright_layout::{ComposedLayout, Layout, LayoutError, Operand, TiledCopy, TiledMma, layout};
-use warpwright_spec::{KernelPlan, LoaderId};
+use warpwright_spec::{KernelPlan, LoaderId, RoleKind};
 
 /// Which operand of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,9 +60,21 @@ struct Description {
     /// Copies go through registers rather than cp.async.
     registers: bool,
     threads: usize,
+    /// Unaligned chunks that a thread requests at once.
+    group: usize,
     warps: usize,
     side: Side,
 }
+
+/// Unaligned chunks that a thread has registers for, eight and an address each: a role that only loads has few, and other threads
+/// hold accumulators.
+fn straddling_chunks(plan: &KernelPlan) -> usize {
+    let load = plan.resources.roles.iter().find(|role| role.kind == RoleKind::Load);
+    load.map_or(4, |role| role.registers.saturating_sub(STRADDLING.0) / STRADDLING.1).max(2)
+}
+
+/// Registers of a thread that loads unaligned chunks: of its own, and for each chunk.
+const STRADDLING: (usize, usize) = (44, 11);
 
 impl Description {
     fn new(plan: &KernelPlan, tile: &Tile, side: Side) -> Result<Description, LayoutError> {
@@ -93,6 +105,7 @@ impl Description {
             columns,
             registers: columns || spec.loader == LoaderId::GLOBAL_TO_REGISTER,
             threads: tile.copiers,
+            group: straddling_chunks(plan),
             warps,
             side,
         })
@@ -124,7 +137,7 @@ impl Description {
 
     /// Global to shared memory: passes of the block over the tile, each thread one chunk a pass.
     fn copy(&self, text: &mut String) -> Result<(), LayoutError> {
-        // Below 4 bytes cp.async does not reach: elements go through registers, and a thread stores 16 bytes of them.
+        // Below 4 bytes cp.async does not reach: 16 bytes at a time go through registers.
         let direct = self.width < 4;
         let chunk = if direct { 128 } else { 8 * self.width } / self.bits;
         let (contiguous, rows) = if self.major == Major::K { (self.k, self.mn) } else { (self.mn, self.k) };
@@ -167,6 +180,9 @@ impl Description {
             if self.columns { self.at(0, 1) } else { 1 },
             orbits.representatives.len()
         );
+        if direct {
+            let _ = writeln!(text, "        static constexpr unsigned group = {};", self.group);
+        }
         for (name, layout, argument) in [
             ("mn", first_mn, "thread"),
             ("k", first_k, "thread"),
