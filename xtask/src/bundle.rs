@@ -77,8 +77,10 @@ pub fn run() -> Result<()> {
     let bundle = root().join(".bundle");
     let cases = bundle.join("cases");
     std::fs::create_dir_all(&cases).context("create .bundle/cases")?;
-    for (package, binary) in BINARIES {
-        run_command(command("cargo", &format!("build --release --package {package} --bin {binary}")))?;
+    // One build: apart, the packages would want their dependencies with other features, and build them twice.
+    let wanted: String = BINARIES.iter().map(|(package, binary)| format!(" --package {package} --bin {binary}")).collect();
+    run_command(command("cargo", &format!("build --release{wanted}")))?;
+    for (_, binary) in BINARIES {
         let to = bundle.join(binary);
         std::fs::copy(built().join(binary), &to).with_context(|| format!("copy {binary}"))?;
         run_command(command("strip", &to.to_string_lossy()))?;
