@@ -78,7 +78,8 @@ pub fn run() -> Result<()> {
     let cases = bundle.join("cases");
     std::fs::create_dir_all(&cases).context("create .bundle/cases")?;
     // One build: apart, the packages would want their dependencies with other features, and build them twice.
-    let wanted: String = BINARIES.iter().map(|(package, binary)| format!(" --package {package} --bin {binary}")).collect();
+    let wanted: String =
+        BINARIES.iter().map(|(package, binary)| format!(" --package {package} --bin {binary}")).collect();
     run_command(command("cargo", &format!("build --release{wanted}")))?;
     for (_, binary) in BINARIES {
         let to = bundle.join(binary);

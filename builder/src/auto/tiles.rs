@@ -62,24 +62,19 @@ const SIMT: &[(usize, usize, usize)] = &[
     (16, 64, 32),
 ];
 
-/// Largest tile of a kernel that loads an operand element by element: its copies go through registers, so that many small
-/// blocks hide their latency where one large block would spill.
-const DIRECT: usize = 64 * 64;
-
 /// Registers of a thread for accumulators and for chunks that wait in registers, beyond which addresses and fragments spill:
 /// with chunks of 16 bytes, and with narrower ones, which take more addresses and predicates.
 const HELD: [usize; 2] = [168, 128];
 
 /// Whether a tile's registers suffice.
 fn fits(spec: &Spec, tile: Mnk, narrowest: usize) -> bool {
-    if narrowest < 4 && tile.m * tile.n > DIRECT {
-        return false;
-    }
     let (warps_m, warps_n) = mma_warps(spec, tile);
     let held = match spec.loader {
         LoaderId::GLOBAL_TO_REGISTER => (tile.m + tile.n) * tile.k * spec.a.bits() / 32,
         // Columns of shared memory that arrive along K: four times as many copies as of 16 bytes.
         _ if matches!(spec.instruction, InstructionId::SIMT) && narrowest < 8 => 48 * 32 * warps_m * warps_n,
+        // Chunks that straddle two vectors each.
+        _ if narrowest < 4 => 64 * 32 * warps_m * warps_n,
         // Rounding takes registers where it is not one instruction.
         _ if spec.a == Dtype::Tf32 && narrowest < 8 => 48 * 32 * warps_m * warps_n,
         _ => return true,

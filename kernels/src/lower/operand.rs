@@ -66,11 +66,13 @@ struct Description {
     side: Side,
 }
 
-/// Unaligned chunks that a thread has registers for, eight and an address each: a role that only loads has few, and other threads
-/// hold accumulators.
-fn straddling_chunks(plan: &KernelPlan) -> usize {
-    let load = plan.resources.roles.iter().find(|role| role.kind == RoleKind::Load);
-    load.map_or(4, |role| role.registers.saturating_sub(STRADDLING.0) / STRADDLING.1).max(2)
+/// Unaligned chunks that a thread has registers for: a role that only loads has few, and other threads hold accumulators.
+fn straddling_chunks(plan: &KernelPlan, tile: &Tile) -> usize {
+    if let Some(load) = plan.resources.roles.iter().find(|role| role.kind == RoleKind::Load) {
+        return (load.registers.saturating_sub(STRADDLING.0) / STRADDLING.1).max(1);
+    }
+    // With many accumulators more would spill.
+    if tile.m * tile.n / plan.resources.threads.max(1) > 64 { 1 } else { 4 }
 }
 
 /// Registers of a thread that loads unaligned chunks: of its own, and for each chunk.
@@ -105,7 +107,7 @@ impl Description {
             columns,
             registers: columns || spec.loader == LoaderId::GLOBAL_TO_REGISTER,
             threads: tile.copiers,
-            group: straddling_chunks(plan),
+            group: straddling_chunks(plan, tile),
             warps,
             side,
         })
