@@ -171,15 +171,17 @@ struct OperandLoader {
     __device__ __forceinline__ int row_left(unsigned i) const {
         const int mn = mn_left - static_cast<int>(Copy::step_mn(i));
         const int k = k_left - static_cast<int>(Copy::step_k(i));
-        const bool across = (Operand::mn_contiguous ? k : mn) > 0;
-        return across ? (Operand::mn_contiguous ? mn : k) : 0;
+        return (Operand::mn_contiguous ? k : mn) > 0 ? (Operand::mn_contiguous ? mn : k) : 0;
     }
 
     // How many of a chunk's elements exist.
     __device__ __forceinline__ unsigned existing(unsigned i) const {
-        const int left = row_left(i);
-        if constexpr (Copy::whole) return left > 0 ? Copy::chunk : 0;
-        return max(0, min(left, static_cast<int>(Copy::chunk)));
+        const int mn = mn_left - static_cast<int>(Copy::step_mn(i));
+        const int k = k_left - static_cast<int>(Copy::step_k(i));
+        const int along = Operand::mn_contiguous ? mn : k;
+        const bool across = (Operand::mn_contiguous ? k : mn) > 0;
+        if constexpr (Copy::whole) return across && along > 0 ? Copy::chunk : 0;
+        return across ? max(0, min(along, static_cast<int>(Copy::chunk))) : 0;
     }
 
     __device__ __forceinline__ Vector<Element, Copy::chunk> read(unsigned i) const {
