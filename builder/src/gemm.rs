@@ -241,7 +241,7 @@ impl<K: GemmKernel> Kernel<K> {
     }
 
     /// As [`prepare`](Self::prepare), and reserves the workspace that runs on this stream take, so that they can be captured
-    /// although none was run there. Only kernels that split K take any.
+    /// although none was run there. Only kernels that split K, or whose epilogue reduces, take any.
     ///
     /// # Errors
     /// [`RunError`].
