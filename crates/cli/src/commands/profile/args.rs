@@ -77,6 +77,9 @@ pub struct CandidatesArgs {
     /// Tile schedulers, separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub scheduler: Vec<String>,
+    /// Where the epilogue is staged: separate, reused or both, separated by a comma
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub staging: Vec<String>,
     /// Parts that K is cut into, separated by commas; 1 keeps a plan from splitting
     #[arg(long, value_name = "N", value_delimiter = ',', allow_hyphen_values = true)]
     pub splits: Vec<String>,
@@ -89,7 +92,7 @@ pub struct CandidatesArgs {
     /// The N plans (default 12) that the model takes for the fastest; who wins is remembered, and is what kernels take for
     /// the problem on this device from then on
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "12", allow_hyphen_values = true,
-        conflicts_with_all = ["tile", "cluster", "schedule", "stages", "scheduler", "splits", "all", "top"])]
+        conflicts_with_all = ["tile", "cluster", "schedule", "stages", "scheduler", "staging", "splits", "all", "top"])]
     pub tune: Option<String>,
     /// Race without cuBLASLt
     #[arg(long, conflicts_with = "check_baseline")]

@@ -3,11 +3,13 @@
 use super::args::{CandidatesArgs, ProblemsArgs};
 use super::suites;
 use crate::error::InputError;
-use crate::request::{Kernel, Operand, answer, arch, cluster, count, dtype, order, schedule, scheduler, shape, tile};
+use crate::request::{
+    Kernel, Operand, answer, arch, cluster, count, dtype, order, schedule, scheduler, shape, staging, tile,
+};
 use warpwright::spec;
 use warpwright::{
-    ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, RaceEntrant, RaceProblem, ScheduleId, SchedulerId, Violation,
-    race_space, shortlist,
+    ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, RaceEntrant, RaceProblem, ScheduleId, SchedulerId, StagingId,
+    Violation, race_space, shortlist,
 };
 
 /// A problem with its name.
@@ -74,6 +76,7 @@ pub struct Candidates {
     schedules: Vec<ScheduleId>,
     stages: Vec<usize>,
     schedulers: Vec<SchedulerId>,
+    stagings: Vec<StagingId>,
     splits: Vec<usize>,
     /// How many of what is not named.
     more: usize,
@@ -102,6 +105,7 @@ impl Candidates {
             schedules: each(&args.schedule, schedule)?,
             stages: args.stages.iter().map(|text| count("stages", text, 1)).collect::<Result<_, _>>()?,
             schedulers: each(&args.scheduler, scheduler)?,
+            stagings: each(&args.staging, staging)?,
             splits: args.splits.iter().map(|text| count("splits", text, 1)).collect::<Result<_, _>>()?,
             more: match (&args.top, args.all) {
                 (Some(text), _) => count("top", text, 1)?,
@@ -122,7 +126,8 @@ impl Candidates {
         let kernel = Kernel {
             arch: self.arch,
             output: Some(problem.d),
-            fast_accumulation: problem.fast_accumulation,
+            // Of types whose sums are whole there is nothing to choose.
+            fast_accumulation: problem.fast_accumulation && (problem.a.is_fp8() || problem.b.is_fp8()),
             ..Kernel::default()
         };
         let operand = |dtype, order| Operand { dtype, order };
@@ -163,6 +168,7 @@ impl Candidates {
         found = varied(&found, &self.schedules, |to, schedule| to.desc.schedule = schedule);
         found = varied(&found, &self.stages, |to, stages| to.desc.stages = Some(stages));
         found = varied(&found, &self.schedulers, |to, scheduler| to.desc.scheduler = scheduler);
+        found = varied(&found, &self.stagings, |to, staging| to.desc.staging = staging);
         found = varied(&found, &self.splits, |to, splits| to.splits = Some(splits));
         found.retain(|combination| combination != base);
         found
@@ -189,6 +195,9 @@ impl Combination {
         parts.extend(desc.stages.map(|stages| format!("{stages} stages")));
         if !matches!(desc.scheduler, SchedulerId::AUTO) {
             parts.push(desc.scheduler.name().to_owned());
+        }
+        if !matches!(desc.staging, StagingId::AUTO) {
+            parts.push(desc.staging.name().to_owned());
         }
         parts.extend(self.splits.map(|splits| format!("{splits} splits")));
         if parts.is_empty() { "auto".into() } else { parts.join(" ") }
@@ -251,6 +260,7 @@ mod tests {
             schedules: Vec::new(),
             stages: Vec::new(),
             schedulers: Vec::new(),
+            stagings: Vec::new(),
             splits: Vec::new(),
             more: 0,
             tuned: None,
