@@ -268,45 +268,6 @@ fn types_and_values_meet() -> Result {
     Ok(())
 }
 
-/// The same words as the compile-time errors of `tests/ui`.
-#[test]
-fn run_time_texts_equal_compile_time_texts() {
-    let base = |arch| GemmDesc::new(arch, Dtype::F16, Dtype::F32);
-    let sm90 = base(ArchId::SM90);
-    let tile = |m, n, k| Some(Mnk::new(m, n, k));
-    let cases = [
-        ("tile_96", GemmDesc { tile: tile(96, 128, 64), ..sm90 }),
-        ("cluster_3x1", GemmDesc { cluster: tile(3, 1, 1), ..sm90 }),
-        (
-            "two_sm_odd_cluster",
-            GemmDesc { cluster: tile(1, 2, 1), schedule: ScheduleId::TWO_SM, ..base(ArchId::SM100) },
-        ),
-        ("pingpong_256_rows", GemmDesc { tile: tile(256, 128, 64), schedule: ScheduleId::PINGPONG, ..sm90 }),
-        ("stages_1", GemmDesc { stages: Some(1), schedule: ScheduleId::WARP_SPECIALIZED, ..sm90 }),
-        (
-            "too_many_stages",
-            GemmDesc {
-                tile: tile(128, 256, 64),
-                stages: Some(8),
-                ..GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32)
-            },
-        ),
-        ("no_accumulator", GemmDesc { epilogue: spec::intern(Node::LoadRow(Dtype::F32)), ..sm90 }),
-        ("schedule_of_another_arch", GemmDesc { schedule: ScheduleId::COOPERATIVE, ..base(ArchId::SM80) }),
-        (
-            "pingpong_with_stream_k",
-            GemmDesc { schedule: ScheduleId::PINGPONG, scheduler: warpwright::SchedulerId::STREAM_K, ..sm90 },
-        ),
-    ];
-    for (name, desc) in cases {
-        let text = desc.spec().unwrap_err().to_string();
-        let path = format!("{}/tests/ui/{name}.stderr", env!("CARGO_MANIFEST_DIR"));
-        let pinned = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-        let first = pinned.lines().next().unwrap_or_default().replace('`', "").replace("warpwright::", "");
-        assert!(first.ends_with(&text), "{name}: rustc says\n{first}\nand at run time it is\n{text}");
-    }
-}
-
 #[test]
 fn lists_for_a_tuner() {
     let base = GemmDesc::new(ArchId::SM90, Dtype::F16, Dtype::F32);

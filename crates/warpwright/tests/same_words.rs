@@ -77,7 +77,21 @@ fn rules_about_numbers() {
     let eight = GemmDesc { tile: tile(128, 256, 64), stages: Some(8), ..bf16 };
     let one = GemmDesc { stages: Some(1), schedule: ScheduleId::WARP_SPECIALIZED, ..sm90(Dtype::F16) };
     let rows = GemmDesc { tile: tile(256, 128, 64), schedule: PINGPONG, ..sm90(Dtype::F16) };
-    for (name, desc) in [("too_many_stages", eight), ("stages_1", one), ("pingpong_256_rows", rows)] {
+    let f16 = sm90(Dtype::F16);
+    let pair = GemmDesc {
+        cluster: tile(1, 2, 1),
+        schedule: ScheduleId::TWO_SM,
+        ..GemmDesc::new(ArchId::SM100, Dtype::F16, Dtype::F32)
+    };
+    for (name, desc) in [
+        ("too_many_stages", eight),
+        ("stages_1", one),
+        ("pingpong_256_rows", rows),
+        ("tile_96", GemmDesc { tile: tile(96, 128, 64), ..f16 }),
+        ("cluster_3x1", GemmDesc { cluster: tile(3, 1, 1), ..f16 }),
+        ("two_sm_odd_cluster", pair),
+        ("no_accumulator", GemmDesc { epilogue: spec::intern(spec::Node::LoadRow(Dtype::F32)), ..f16 }),
+    ] {
         assert_eq!(evaluated(name), [refusal(&desc)]);
     }
     // A mainloop that is composed by hand of pieces of another architecture has no description but its spec.
