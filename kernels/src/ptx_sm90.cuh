@@ -93,15 +93,29 @@ __device__ __forceinline__ void tma_load(unsigned target, const TensorMap* map, 
         : "memory");
 }
 
-// The same into every block whose bit is set in `blocks`, each at its own target and barrier of the same offsets.
-__device__ __forceinline__ void tma_load_multicast(unsigned target, const TensorMap* map, unsigned barrier, int c0, int c1,
-                                                   int c2, unsigned short blocks) {
+// The same under a policy of L2's.
+__device__ __forceinline__ void tma_load(unsigned target, const TensorMap* map, unsigned barrier, int c0, int c1, int c2,
+                                         unsigned long long policy) {
     asm volatile(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint "
         "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(target),
-        "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "h"(blocks)
+        "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "l"(policy)
         : "memory");
 }
+
+// The same into every block whose bit is set in `blocks`, each at its own target and barrier of the same offsets.
+__device__ __forceinline__ void tma_load_multicast(unsigned target, const TensorMap* map, unsigned barrier, int c0, int c1,
+                                                   int c2, unsigned short blocks, unsigned long long policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "
+        "[%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(target),
+        "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "h"(blocks), "l"(policy)
+        : "memory");
+}
+
+// Policies of L2's as createpolicy makes them: lines that go first, as usual, or last.
+constexpr unsigned long long evict_first = 0x12f0000000000000ull, evict_normal = 0x16f0000000000000ull,
+                             evict_last = 0x14f0000000000000ull;
 
 // Shared memory written by plain stores, for what the async proxy does later.
 __device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

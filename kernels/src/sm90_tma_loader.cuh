@@ -37,18 +37,25 @@ struct Sm90TmaLoader {
 
     __device__ __forceinline__ void fill(unsigned stage, unsigned full) {
         ptx::mbarrier_arrive_expect_tx(full, stage_bytes);
-        issue<OperandA>(params.map_a, m, stage, full, place.column, place.row_mask());
-        issue<OperandB>(params.map_b, n, stage, full, place.row, place.column_mask());
+        const SchedulerArg& tiles = params.scheduler;
+        issue<OperandA>(params.map_a, m, stage, full, place.column, place.row_mask(), policy(tiles.tiles_n, tiles.tiles_m));
+        issue<OperandB>(params.map_b, n, stage, full, place.row, place.column_mask(), policy(tiles.tiles_m, tiles.tiles_n));
         k += static_cast<int>(cfg::tile_k);
     }
 
     static __device__ __forceinline__ void landed() {}
 
    private:
+    // How L2 is to keep an operand that tiles beside one another (`beside`) read again and again, but not those above: of few rows
+    // the other operand is read once, and need not drive out what all read.
+    static __device__ __forceinline__ unsigned long long policy(unsigned beside, unsigned above) {
+        return beside == 1 ? ptx::evict_first : above == 1 ? ptx::evict_last : ptx::evict_normal;
+    }
+
     // The boxes of this block's slice, for all blocks of `blocks`.
     template <class Operand>
     __device__ __forceinline__ void issue(const ptx::TensorMap& map, int mn, unsigned stage, unsigned full, unsigned slice,
-                                          unsigned short blocks) const {
+                                          unsigned short blocks, unsigned long long policy) const {
         unsigned target = shared + Operand::shared + stage * Operand::stage_bytes;
         if constexpr (Operand::slices > 1) {
             mn += static_cast<int>(slice * Operand::slice_mn);
@@ -62,9 +69,9 @@ struct Sm90TmaLoader {
             const int c1 = Operand::mn_contiguous ? box_k : box_mn;
             const unsigned to = target + Operand::box_offset(i);
             if constexpr (Operand::slices > 1) {
-                ptx::tma_load_multicast(to, &map, full, c0, c1, group, blocks);
+                ptx::tma_load_multicast(to, &map, full, c0, c1, group, blocks, policy);
             } else {
-                ptx::tma_load(to, &map, full, c0, c1, group);
+                ptx::tma_load(to, &map, full, c0, c1, group, policy);
             }
         }
     }

@@ -153,3 +153,17 @@ fn the_machine_code_holds_what_the_arithmetic_says() {
         assert_eq!(count("LDL") + count("STL"), 0, "{case:?}");
     }
 }
+
+/// A launch hands out whole clusters, padded to their rectangles: each of their tiles has flags and parts of its own.
+#[test]
+fn every_tile_of_a_cluster_has_workspace() {
+    let mut plan = plan(&Case { cluster: (2, 2), ..COOPERATIVE });
+    let tile = 128 * 256 * 4;
+    for (scheduler, kept) in [(SchedulerId::SPLIT_K, 3), (SchedulerId::SPLIT_K_SERIAL, 1)] {
+        (plan.spec.scheduler, plan.splits) = (scheduler, 3);
+        // 3 x 1 tiles are 2 x 1 clusters of 2 x 2.
+        let regions = lower::workspace(&plan, &Problem::dense(264, 72, 4096), 132);
+        assert_eq!((regions.slots, regions.flags_bytes), (8, 32));
+        assert!(regions.bytes >= 8 * kept * tile + 32);
+    }
+}

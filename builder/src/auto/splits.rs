@@ -58,7 +58,9 @@ pub(super) fn with_splits(
     }
     let mut plans = vec![with(usual(problem), 1)];
     let dense = matches!(problem.kind(), ProblemKind::Dense | ProblemKind::Batched);
-    let written = |scheduler| dense && device_code::scheduler(scheduler, plan.spec.schedule);
+    // One way to bring blocks together at a time.
+    let lone = plan.cluster.blocks() == 1;
+    let written = |scheduler| dense && lone && device_code::scheduler(scheduler, plan.spec.schedule);
     if written(SchedulerId::STREAM_K) {
         plans.push(with(SchedulerId::STREAM_K, 1));
     }
