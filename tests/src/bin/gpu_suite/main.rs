@@ -18,6 +18,7 @@ mod bench;
 mod choice;
 mod compile;
 mod faults;
+mod functions;
 mod fuzz;
 mod graph;
 mod host_time;
@@ -119,11 +120,12 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 18] = [
+    let parts: [(&str, Run<'_>); 19] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
-        ("functions", Box::new(|_| functions(&device))),
+        ("functions", Box::new(|_| functions::run(&device))),
+        ("functions' cost", Box::new(|_| functions::cost(&device, options.small))),
         ("index functions", Box::new(|_| layouts::run(&device))),
         ("planted faults", Box::new(|_| faults::run(&device))),
         ("refusals", Box::new(|_| refusals::run(&device))),
@@ -161,13 +163,6 @@ fn main() -> ExitCode {
         }
     }
     if right { ExitCode::SUCCESS } else { ExitCode::from(1) }
-}
-
-/// The library's epilogue functions: device texts against the host's bodies.
-fn functions(device: &Device) -> Part {
-    let all: Vec<_> = warpwright::epilogue::functions::all().collect();
-    warpwright::check_functions(&all, device).map_err(|e| e.to_string())?;
-    Ok(format!("{} functions, in f32 and f64, within their accuracy", all.len()))
 }
 
 /// Every number of rows up to 128, by kernels that must agree in every bit.
