@@ -4,6 +4,7 @@
 mod book;
 mod common;
 mod emulator;
+mod epilogues;
 mod explain;
 mod layout;
 mod layout_oracle;
