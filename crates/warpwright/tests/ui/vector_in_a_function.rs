@@ -1,6 +1,0 @@
-use warpwright::prelude::*;
-
-fn main() {
-    let bias = vec![0f32; 256];
-    let _ = GemmBuilder::<Sm90, f16, f32>::auto().epilogue(gelu(acc()) + silu(&bias)).build(&Device::host());
-}
