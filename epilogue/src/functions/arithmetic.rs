@@ -1,6 +1,6 @@
 //! Elementary functions.
 
-use super::{MATH, function};
+use super::{MATH, Narrow, function};
 use warpwright_spec::Accuracy;
 
 function! {
@@ -24,8 +24,8 @@ function! {
     /// `x + sin(a x)^2 / a`, to 1e-6 of the result and of `x`; the product `a x` is rounded before its sine is taken. Cost about 40:
     /// the sine of any argument, with a division.
     snake Snake |x, a| = {
-        let s = f64::from(a * x).sin();
-        if x.is_infinite() { x } else { (f64::from(x) + s * s / f64::from(a)) as _ }
+        let s = (a * x).wide().sin();
+        if x.is_infinite() { x } else { Narrow::of(x.wide() + s * s / a.wide()) }
     }, "math::snake(x, y)" with [MATH, SNAKE] within Accuracy { of_result: 1e-6, of_first: 1e-6, absolute: 0.0 };
 }
 

@@ -4,7 +4,7 @@
 //! gradient, whichever is more, but for the exact ones. Where the forward pass kept bits instead of `z`, ReLU's is
 //! `select(mask(&bits), acc(), constant!(0.0))`.
 
-use super::{GELU, LOGISTIC, MATH, function};
+use super::{GELU, LOGISTIC, MATH, Narrow, function};
 use libm::erfc;
 use warpwright_spec::Accuracy;
 
@@ -38,9 +38,7 @@ function! {
         "y <= -3 ? 0 : y >= 3 ? x : x * ((y + y + 3) * static_cast<decltype(x)>(1.0 / 6))";
     /// Of [`snake`](super::snake) with its `a`: the product `a z` is rounded before its sine is taken. Cost about 40.
     d_snake DSnake |d, z, a| = {
-        let mut y = d;
-        y = (f64::from(y) * (1.0 + f64::from((a + a) * z).sin())) as _;
-        y
+        Narrow::of(d.wide() * (1.0 + ((a + a) * z).wide().sin()))
     }, "x * (1 + math::sin((z + z) * y))" with [MATH] within SLOPE;
 }
 

@@ -29,6 +29,28 @@ const LOGISTIC: &str = include_str!("logistic.cuh");
 /// GELU's family, behind [`LOGISTIC`].
 const GELU: &str = include_str!("gelu.cuh");
 
+/// A compute type beside f64, for bodies of which only the last step rounds to it.
+trait Narrow: Copy {
+    fn wide(self) -> f64;
+    fn of(x: f64) -> Self;
+}
+impl Narrow for f32 {
+    fn wide(self) -> f64 {
+        self.into()
+    }
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+}
+impl Narrow for f64 {
+    fn wide(self) -> f64 {
+        self
+    }
+    fn of(x: f64) -> f64 {
+        x
+    }
+}
+
 /// All of them.
 pub fn all() -> impl Iterator<Item = Function> {
     [crate::RELU, crate::NEG]
