@@ -3,9 +3,12 @@
 #![allow(clippy::print_stdout, reason = "says what was skipped")]
 
 use rayon::prelude::*;
+use warpwright::epilogue::parse::{NameKind, expression};
+use warpwright::prelude::*;
 use warpwright::runtime::emulator::EmulatorOptions;
-use warpwright::{ArchId, Device, KernelPlan};
+use warpwright::{Arg, Args, CallArgs, KernelPlan};
 use warpwright_tests::need_nvrtc;
+use warpwright_tests::random::{draw, normal};
 use warpwright_tests::sinks::{Row, check, rows};
 
 fn all(run: impl Fn(usize, &Row) -> Result<(), String> + Sync) {
@@ -45,4 +48,52 @@ fn by_tma(row: &Row, plan: &KernelPlan) -> Result<(), String> {
         return Err(format!("{}: TMA stores {found:?}", row.name));
     }
     Ok(())
+}
+
+/// Reductions of random values are those of the D that was stored, rounded once, and the same bits in every run.
+#[test]
+fn sums_are_rounded_once_and_repeat() {
+    need_nvrtc!();
+    for tag in [ArchId::SM80, ArchId::SM90] {
+        let device = EmulatorOptions::of_tag(tag).device().unwrap();
+        let first = random(&device, tag).unwrap();
+        assert_eq!(first, random(&device, tag).unwrap(), "{tag}");
+    }
+}
+
+/// The bits of a row of sums and of the sum of squares.
+fn random(device: &Device, tag: ArchId) -> Result<Vec<u32>, Box<dyn std::error::Error>> {
+    const M: usize = 100;
+    const N: usize = 72;
+    const K: usize = 64;
+    let stream = device.default_stream()?;
+    let matrix = |key, rows, columns| {
+        let of = move |i: usize, j: usize| f16::from_f32(normal(draw(key, (i * columns + j) as u64)) as f32);
+        Tensor::from_fn(rows, columns, of)?.to_device(&stream)
+    };
+    let (a, b) = (matrix(1, M, K)?, matrix(2, N, K)?);
+    let zeros = |rows, columns| Tensor::<f32>::zeros_on(&stream, Strided::dense(rows, columns, Order::RowMajor));
+    let (mut d, mut sums, mut squares) = (zeros(M, N)?, zeros(1, N)?, zeros(1, 1)?);
+    let names = [("r", NameKind::Output(Dtype::F32)), ("q", NameKind::Output(Dtype::F32))];
+    let parsed = expression("d = reduce_all<sum_of_squares>(q, reduce_rows<sum>(r, acc))", &names)?;
+    let gemm = AnyGemm::new(
+        &GemmDesc { epilogue: parsed.node, d: Dtype::F32, ..GemmDesc::new(tag, Dtype::F16, Dtype::F32) },
+        device,
+    )?;
+    let mut args = Args::new();
+    args.push(Arg::Write(squares.view_mut()?.into_raw()));
+    args.push(Arg::Write(sums.view_mut()?.into_raw()));
+    let call = CallArgs { epilogue: args, ..CallArgs::default() };
+    gemm.run_raw(&stream, a.view().raw(), b.view().transposed().raw(), d.view_mut()?.into_raw(), call)?;
+    let [d, sums, squares] = [d, sums, squares].map(|t| t.to_host(&stream).and_then(|t| t.to_vec()));
+    let (d, sums, squares) = (d?, sums?, squares?);
+    let near = |found: f32, exact: f64| (f64::from(found) - exact).abs() <= 2f64.powi(-24) * exact.abs() * (1.0 + 1e-6);
+    for (n, &sum) in sums.iter().enumerate() {
+        let column = (0..M).map(|m| f64::from(d[m * N + n]));
+        // One rounding, and what f64 loses of values that cancel.
+        let lost = 2f64.powi(-45) * column.clone().map(f64::abs).sum::<f64>();
+        assert!(near(sum, column.clone().sum()) || (f64::from(sum) - column.sum::<f64>()).abs() < lost, "{n}: {sum}");
+    }
+    assert!(near(squares[0], d.iter().map(|&x| f64::from(x) * f64::from(x)).sum()), "{}", squares[0]);
+    Ok(sums.iter().chain(&squares).map(|x| x.to_bits()).collect())
 }
