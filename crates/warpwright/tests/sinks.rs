@@ -55,8 +55,8 @@ fn outputs_of_every_kind_are_stored_on_the_host() -> Test {
     for n in 0..N {
         assert_eq!((row_sums[n], least[n]), (2.0 * over_rows(n, |x, y| x + y), over_rows(n, f32::min)));
     }
-    for m in 0..M {
-        assert_eq!(column_max[m], over_columns(m, f32::max));
+    for (m, &largest) in column_max.iter().enumerate() {
+        assert_eq!(largest, over_columns(m, f32::max));
     }
     let all = || (0..M).flat_map(|m| (0..N).map(move |n| product(m, n)));
     assert_eq!(largest[0], all().map(f32::abs).reduce(f32::max).unwrap());
