@@ -1,6 +1,5 @@
 //! What epilogues store beside D, through types, on the host and on emulated devices.
 
-use warpwright::epilogue::BindError;
 use warpwright::kernels::CanImplementError;
 use warpwright::prelude::*;
 use warpwright::{Amax, Atomic, Max, Min, Order, RunError, Sum, SumOfSquares};
@@ -137,7 +136,10 @@ fn outputs_that_do_not_fit_are_refused_and_nothing_is_written() -> Test {
         GemmBuilder::<Sm80, f16, f32>::auto().epilogue(reduce_rows::<Sum, _, _>(&mut sums, acc())).build(&device)?;
     let mut narrow = Tensor::<f16>::zeros(M, N)?;
     let refused = gemm.run(&stream, &a, &b, &mut narrow).unwrap_err();
-    assert!(matches!(refused, RunError::Epilogue(BindError::Extents { what: "reduce_rows(..)", .. })), "{refused}");
+    assert_eq!(
+        refused.to_string(),
+        "the reduction over rows that is epilogue argument 0 has 57 elements, but N is 56: it has one value for each column of D"
+    );
     // A mask of a column-major D.
     let mut bits = Tensor::<u8>::full(M.div_ceil(8), N, 3)?;
     let mut gemm = GemmBuilder::<Sm80, f16, f32>::auto().epilogue(aux_mask(&mut bits, acc())).build(&device)?;
@@ -167,5 +169,39 @@ fn erased_kernels_take_outputs_too() -> Test {
     let refused = erased.run_with(&stream, &a, &b, &mut d, reduce_all::<Max, _, _>(&mut other, acc())).unwrap_err();
     assert!(refused.to_string().contains("reduce_all<max>(acc)"), "{refused}");
     let _ = Amax;
+    Ok(())
+}
+
+#[test]
+fn outputs_overlap_nothing() -> Test {
+    use warpwright::epilogue::parse::{NameKind, expression};
+    use warpwright::{Arg, Args, CallArgs, RawViewMut, Space};
+    let (a, b) = operands()?;
+    let device = Device::host();
+    let stream = device.default_stream()?;
+    let (mut d, mut z) = (Tensor::<f32>::full(M, N, 7.0)?, Tensor::<f32>::full(M, N, 9.0)?);
+    let text = "d = aux_store(z, aux_store(y, acc))";
+    let parsed = expression(text, &[("z", NameKind::Output(Dtype::F32)), ("y", NameKind::Output(Dtype::F32))])?;
+    let desc = GemmDesc { d: Dtype::F32, epilogue: parsed.node, ..GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32) };
+    let gemm = AnyGemm::new(&desc, &device)?;
+    let (of_d, of_z) = (d.view_mut()?.into_raw(), z.view_mut()?.into_raw());
+    // Rows that all lie in one place.
+    let layout = Strided { extents: [1, M, N], strides: [0, 0, 1] };
+    // SAFETY: the bytes are those of z, and nothing else uses them.
+    let folded = unsafe { RawViewMut::new(of_z.address(), of_z.bytes(), Space::Host, Dtype::F32, layout) };
+    let refused = |outputs: [RawViewMut<'_>; 2]| {
+        let mut args = Args::new();
+        outputs.into_iter().for_each(|view| args.push(Arg::Write(view)));
+        let call = CallArgs { epilogue: args, ..CallArgs::default() };
+        gemm.run_raw(&stream, a.view().raw(), b.view().raw(), of_d, call).unwrap_err().to_string()
+    };
+    for (outputs, text) in [
+        ([of_d, of_z], "epilogue argument 0 (aux_store(..)) overlaps D in memory"),
+        ([of_z, of_z], "epilogue argument 0 (aux_store(..)) overlaps epilogue argument 1 (aux_store(..)) in memory"),
+        ([folded, of_z], "elements of epilogue argument 0 (aux_store(..)) share memory"),
+    ] {
+        assert!(refused(outputs).starts_with(text), "{}", refused(outputs));
+    }
+    assert_eq!((d.to_vec()?, z.to_vec()?), (vec![7.0; M * N], vec![9.0; M * N]));
     Ok(())
 }
