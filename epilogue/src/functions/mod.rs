@@ -7,8 +7,7 @@
 //! *Cost* counts machine instructions for an element of an f32 epilogue on `Sm90`, those of the special function unit (a
 //! quarter of the others' rate at most) after the plus sign.
 //!
-//! Adding one: a line of [`function!`] in the file of its theme, its device text there or in the `.cuh` beside it, and its name
-//! in that file's `ALL`.
+//! Adding one: a line of `function!` in the file of its theme, with its device text there or in the `.cuh` beside it.
 
 mod activation;
 mod arithmetic;
