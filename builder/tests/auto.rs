@@ -64,6 +64,42 @@ fn long_k_is_split_until_the_device_is_full() {
 }
 
 #[test]
+fn vectors_are_multiplied_by_dot_products() {
+    for (device, tag) in devices() {
+        for (problem, transposed) in
+            [((1, 4096, 4096), true), ((4096, 1, 4096), false), ((1, 28672, 8192), true), ((1, 256, 65536), true)]
+        {
+            let (plan, prediction) = plan(&device, tag, problem);
+            let of = format!("{problem:?} on {}: {} {}", device.name, plan.spec.schedule, plan.tile);
+            assert_eq!((plan.spec.schedule, plan.transposed), (ScheduleId::GEMV, transposed), "{of}");
+            assert!(plan.tile.n == 1 && plan.tile.m >= 4, "{of}");
+            // The matrix is read once, and there is enough to do for every SM.
+            let bytes = (problem.0.max(problem.1) * problem.2 * 2) as f64;
+            assert!(prediction.memory_bytes < 1.01 * bytes + 1e6, "{of}: {prediction:?}");
+            assert!(prediction.pieces * 2 >= device.sms as usize, "{of}: {prediction:?}");
+            let text = explain(&plan, &device, &Problem::dense(problem.0, problem.1, problem.2));
+            assert!(text.contains("instead of MmaSync, most of whose products would be of zeros"), "{text}");
+        }
+        for problem in [(16, 4096, 4096), (4096, 4096, 1)] {
+            assert_ne!(plan(&device, tag, problem).0.spec.schedule, ScheduleId::GEMV, "{problem:?}");
+        }
+    }
+}
+
+/// A named schedule stays, whatever the problem.
+#[test]
+fn dot_products_can_be_asked_for_and_refused() {
+    let named = GemmDesc { schedule: ScheduleId::GEMV, ..GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32) };
+    let (device, problem) = (DeviceInfo::a100(), Problem::dense(64, 64, 64));
+    let plan = resolve(&named.spec().unwrap(), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
+    assert_eq!((plan.spec.schedule, plan.tile.n), (ScheduleId::GEMV, 8));
+    let multistage = GemmDesc { schedule: ScheduleId::MULTISTAGE, ..named };
+    let vector = Problem::dense(1, 4096, 4096);
+    let plan = resolve(&multistage.spec().unwrap(), &device, &vector, &OperandFacts::K_MAJOR).unwrap();
+    assert_eq!(plan.spec.schedule, ScheduleId::MULTISTAGE);
+}
+
+#[test]
 fn short_k_is_never_split() {
     for (device, tag) in devices() {
         for problem in [(256, 256, 256), (64, 64, 128), (16, 16, 16), (4096, 64, 64)] {
@@ -209,10 +245,10 @@ fn few_rows_become_columns() {
     let spec = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32).spec().unwrap();
     for order in [Order::Row, Order::Column] {
         let facts = OperandFacts { order_c: order, order_d: order, ..OperandFacts::K_MAJOR };
-        for (m, n) in [(1, 4096), (16, 8192), (8192, 16)] {
+        for (m, n) in [(9, 4096), (16, 8192), (8192, 16)] {
             let plan = resolve(&spec, &device, &Problem::dense(m, n, 4096), &facts).unwrap();
             assert_eq!(plan.transposed, m < n, "{m} x {n}: {plan:?}");
-            assert_eq!(plan.tile.n, m.min(n).next_multiple_of(8));
+            assert_eq!(plan.tile.n, m.min(n).next_multiple_of(8), "{m} x {n}");
             assert_eq!(plan.along_rows(), (order == Order::Row) == plan.transposed);
         }
     }

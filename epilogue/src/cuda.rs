@@ -96,6 +96,8 @@ pub const ACCESS: &str = include_str!("access.cuh");
 pub const VISITOR: &str = include_str!("visitor.cuh");
 /// The one that TMA stores for, behind [`VISITOR`].
 pub const BULK_VISITOR: &str = include_str!("visitor_bulk.cuh");
+/// The one of accumulators that are single numbers, behind [`VISITOR`].
+pub const ELEMENT_VISITOR: &str = include_str!("visitor_elements.cuh");
 
 /// What a kernel is told of a reduction: [`ReductionParams`](crate::ReductionParams) behind its output.
 const REDUCTION_ARG: &str = "struct ReductionArg { void* pointer; long long stride, stride_batch; double* partials; unsigned length, blocks, entries, reserved; };\n";

@@ -9,12 +9,15 @@ pub fn mainloop(spec: &Spec) -> bool {
     let warps = matches!(spec.instruction, InstructionId::MMA_SYNC | InstructionId::SIMT);
     let threads = matches!(spec.loader, LoaderId::CP_ASYNC | LoaderId::GLOBAL_TO_REGISTER);
     let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE) && warps && threads;
+    let dots = matches!(spec.schedule, ScheduleId::GEMV)
+        && matches!(spec.instruction, InstructionId::DOT)
+        && matches!(spec.loader, LoaderId::GLOBAL_TO_REGISTER | LoaderId::BULK_ROWS);
     let roles = matches!(spec.schedule, ScheduleId::WARP_SPECIALIZED | ScheduleId::PINGPONG | ScheduleId::COOPERATIVE);
     // Only TMA rounds on the way, and wgmma truncates.
     let copies = matches!(spec.loader, LoaderId::CP_ASYNC) && !matches!(spec.a, Dtype::Tf32);
     let loads = spec.loader.is_tma() || copies;
     let warp_specialized = roles && matches!(spec.instruction, InstructionId::WGMMA) && loads;
-    spec.mainloop.is_some() || (as_they_are && element(spec.d) && (multistage || warp_specialized))
+    spec.mainloop.is_some() || (as_they_are && element(spec.d) && (multistage || dots || warp_specialized))
 }
 
 /// Whether epilogues can read an element, or round to it.

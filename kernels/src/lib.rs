@@ -10,6 +10,7 @@
 
 pub mod contract;
 pub mod device_code;
+mod gemv;
 pub mod host;
 pub mod lower;
 mod mainloop;

@@ -3,7 +3,7 @@
 //
 // Accumulators have `Value`, `vectors` and for_each_vector(f), which calls f(i, x) with each Value (&x)[n] of a thread. Vector
 // i of thread t lies at (i × threads + t) × sizeof(x) of a part's partials: neighbouring threads touch neighbouring bytes.
-// `Team` are the threads that hold them, the first of the block: `threads`, synchronize(), any(condition).
+// `Team`: `threads`, how many hold them, the first of the block; synchronize() and any(condition) of all that multiply.
 //
 // Flags are zero when a launch begins, and it leaves them zero. Stores become visible through them: synchronize() orders all
 // threads' stores before thread 0's release, and thread 0's acquire before all threads' loads.
@@ -47,7 +47,7 @@ struct Partials {
 
     // Bytes of one access to a vector of n values.
     template <unsigned n>
-    static constexpr unsigned width = n * sizeof(Value) % 16 == 0 ? 16 : 8;
+    static constexpr unsigned width = n * sizeof(Value) % 16 == 0 ? 16 : n * sizeof(Value) % 8 == 0 ? 8 : 4;
 
     template <unsigned n>
     static __device__ __forceinline__ void write(unsigned char* to, const Value (&x)[n]) {

@@ -144,6 +144,8 @@ pub struct Plan {
     pub stages: Option<usize>,
     /// Schedule, such as `multistage`.
     pub schedule: Option<String>,
+    /// Loader, such as `bulk_rows`.
+    pub loader: Option<String>,
     /// Scheduler, such as `persistent`.
     pub scheduler: Option<String>,
     /// Whether sums of fp8 may be kept in the instruction's own precision.

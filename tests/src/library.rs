@@ -231,6 +231,11 @@ fn describe(case: &Case, epilogue: &'static Node) -> Result<GemmDesc, Refusal> {
     if let Some(name) = &plan.staging {
         desc.staging = warpwright::StagingId::from_name(name).ok_or_else(|| unknown("staging", name))?;
     }
+    if let Some(name) = &plan.loader {
+        let plain: String = name.chars().filter(|c| *c != '_').collect();
+        let found = warpwright::spec::LoaderId::from_name(&plain);
+        desc.loader = Some(found.ok_or_else(|| unknown("loader", name))?);
+    }
     if plan.fast_accumulation {
         desc.accumulation = AccumulationId::FAST_ACCUM;
     }

@@ -68,6 +68,18 @@ pub enum PlanError {
         /// Element of D.
         d: Dtype,
     },
+    /// Rows that bulk copies cannot address.
+    #[error(
+        "BulkRows copies rows along K, in multiples of 16 bytes at such addresses, but {operand} is {major} and its rows are multiples of {given} bytes: store it so, or use GlobalToRegister"
+    )]
+    Rows {
+        /// `A` or `B`.
+        operand: &'static str,
+        /// How it lies.
+        major: &'static str,
+        /// What divides its addresses, strides and length along K, in bytes, up to 16.
+        given: usize,
+    },
     /// The scheduler's device code does not exist yet.
     #[error(
         "the {scheduler} tile scheduler has no device code for {schedule} kernels yet: use `.scheduler::<Auto>()`, or run it on `Device::host()`"

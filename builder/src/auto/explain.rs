@@ -1,7 +1,7 @@
 use super::{Prediction, predict};
 use std::fmt::Write;
 use warpwright_arch::DeviceInfo;
-use warpwright_spec::{KernelPlan, LoaderId, Problem, ScheduleId, Substitute};
+use warpwright_spec::{InstructionId, KernelPlan, LoaderId, Problem, ScheduleId, Substitute};
 
 /// Why this plan: what was decided, what it occupies, and how long the model thinks it takes.
 pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> String {
@@ -39,6 +39,9 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         Some(Substitute::NotWritten { principal }) => {
             let _ = writeln!(t, "             instead of {principal}, whose device code does not exist yet");
         }
+        Some(Substitute::Vectors { principal }) => {
+            let _ = writeln!(t, "             instead of {principal}, most of whose products would be of zeros");
+        }
         Some(Substitute::Unreadable { principal, operand, dtype }) => {
             let _ = writeln!(
                 t,
@@ -61,31 +64,31 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
     // Pingpong's two warp groups have a tile each.
     let tiles_at_once = if matches!(plan.spec.schedule, ScheduleId::PINGPONG) { 2 } else { 1 };
     let (wm, wn) = (r.warps.0 / tiles_at_once, r.warps.1);
-    let _ = writeln!(
-        t,
-        "  tile       {}{}, {} x {} warps of {} x {}, {} threads",
-        plan.tile,
-        match (plan.transposed, plan.along_rows()) {
-            (false, _) => "",
-            (true, false) => " of the transposed problem",
-            (true, true) => " of the transposed problem, whose D is column-major",
-        },
-        wm,
-        wn,
-        plan.tile.m / wm.max(1),
-        plan.tile.n / wn.max(1),
-        r.threads
-    );
-    let _ = writeln!(
-        t,
-        "  memory     {} stages of {:.1} KiB, the epilogue's {:.1} KiB {} them ({}), {:.1} KiB of shared memory in all",
-        r.stages,
-        r.stage_bytes as f64 / 1024.0,
-        r.buffer("staging").map_or(0, |staging| staging.bytes) as f64 / 1024.0,
-        if r.reuses_stages() { "in" } else { "beside" },
-        s.staging.name(),
-        r.shared_bytes as f64 / 1024.0
-    );
+    let dots = s.instruction == InstructionId::DOT;
+    let warps = match dots {
+        true => format!("{} warps", r.warps.0),
+        false => format!("{wm} x {wn} warps of {} x {}", plan.tile.m / wm.max(1), plan.tile.n / wn.max(1)),
+    };
+    let of = match (plan.transposed, plan.along_rows()) {
+        (false, _) => "",
+        (true, false) => " of the transposed problem",
+        (true, true) => " of the transposed problem, whose D is column-major",
+    };
+    let _ = writeln!(t, "  tile       {}{of}, {warps}, {} threads", plan.tile, r.threads);
+    let kib = |bytes: usize| bytes as f64 / 1024.0;
+    let stages = match dots && r.stage_bytes == 0 {
+        true => format!("{} steps in registers", r.stages),
+        false if dots => format!("{} stages of {:.1} KiB", r.stages, kib(r.stage_bytes)),
+        false => format!(
+            "{} stages of {:.1} KiB, the epilogue's {:.1} KiB {} them ({})",
+            r.stages,
+            kib(r.stage_bytes),
+            kib(r.buffer("staging").map_or(0, |staging| staging.bytes)),
+            if r.reuses_stages() { "in" } else { "beside" },
+            s.staging.name(),
+        ),
+    };
+    let _ = writeln!(t, "  memory     {stages}, {:.1} KiB of shared memory in all", kib(r.shared_bytes));
     let w = plan.widths;
     let _ = writeln!(t, "  copies     A {} B, B {} B, C {} B, D {} B at a time (kernel's order)", w.a, w.b, w.c, w.d);
     let p = predict(plan, device, problem);
@@ -145,6 +148,7 @@ fn loader(plan: &KernelPlan) -> &'static str {
         (LoaderId::CP_ASYNC, _) => "cp.async",
         (LoaderId::GLOBAL_TO_REGISTER, _) => "plain loads through registers",
         (LoaderId::TMA, _) => "TMA",
+        (LoaderId::BULK_ROWS, _) => "bulk copies of rows",
         (LoaderId::TMA_MULTICAST, _) => "TMA multicast",
     }
 }

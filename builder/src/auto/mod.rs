@@ -1,6 +1,7 @@
 //! From a spec, a device and a problem to a plan: every slot that is still `Auto` is filled here, in the order tile →
 //! cluster → schedule → scheduler → stages, and what results passes the same `check` that rustc runs.
 
+mod dot;
 mod error;
 mod explain;
 mod facts;
@@ -11,6 +12,7 @@ mod splits;
 mod tiles;
 mod warp_groups;
 
+pub(crate) use dot::{few_columns, user_tiles as dot_tiles};
 pub use error::PlanError;
 pub use explain::explain;
 pub use facts::OperandFacts;

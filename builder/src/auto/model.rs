@@ -1,7 +1,7 @@
 //! How long a plan should take: the longest of what its SMs do, what L2 hands to them and what device memory brings, and a
 //! fixed cost. It ranks plans; it is not a promise.
 
-use super::{rates::Rates, warp_groups};
+use super::{dot, rates::Rates, warp_groups};
 use warpwright_arch::DeviceInfo;
 use warpwright_schedulers::{TileSpace, decompose};
 use warpwright_spec::{InstructionId, KernelPlan, Mnk, Problem, ResourcePlan, SchedulerId, Spec};
@@ -187,6 +187,9 @@ pub fn predict(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Pre
     if spec.instruction == InstructionId::WGMMA && !device.is_host() {
         return warp_groups::predict(&model, device, problem);
     }
+    if spec.instruction == InstructionId::DOT {
+        return dot::predict(&model, device, problem);
+    }
     let per_sm = blocks_per_sm(plan, device);
     let sms = (device.sms as usize).max(1);
     let resident = sms * per_sm;
@@ -278,11 +281,14 @@ fn stream(model: &Model<'_>, space: &TileSpace, sms: usize, per_sm: usize) -> (u
 }
 
 /// Blocks of a plan that one SM holds, at least one.
-fn blocks_per_sm(plan: &KernelPlan, device: &DeviceInfo) -> usize {
+pub(super) fn blocks_per_sm(plan: &KernelPlan, device: &DeviceInfo) -> usize {
     let r = &plan.resources;
     // Accumulators, and what fragments and addresses take beside them.
     let accumulators = plan.tile.m * plan.tile.n * plan.spec.acc.bits() / 32 / r.threads.max(1);
-    let registers = (96 + accumulators.max(16)).min(r.registers);
+    let registers = match plan.spec.instruction {
+        InstructionId::DOT => r.registers,
+        _ => (96 + accumulators.max(16)).min(r.registers),
+    };
     device.blocks_per_sm(r.threads as u32, registers as u32, r.shared_bytes as u32).max(1) as usize
 }
 

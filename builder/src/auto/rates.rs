@@ -24,7 +24,7 @@ impl Rates {
         let Some(capability) = device.capability else {
             // The CPU: rates of a GPU stand for its own, since only tiles are compared, and its caches are not modelled.
             let products = match spec.instruction {
-                InstructionId::SIMT => 128.0,
+                InstructionId::SIMT | InstructionId::DOT => 128.0,
                 InstructionId::WGMMA => by_width(2048.0),
                 InstructionId::TCGEN05 => by_width(4096.0),
                 _ => by_width(1024.0),
@@ -33,6 +33,7 @@ impl Rates {
         };
         let products = match spec.instruction {
             InstructionId::SIMT => simt_rate(capability, element),
+            InstructionId::DOT => simt_rate(capability, spec.acc),
             InstructionId::WGMMA => by_width(2048.0),
             InstructionId::TCGEN05 => by_width(4096.0),
             _ => mma_sync_rate(capability, spec.arch, element),

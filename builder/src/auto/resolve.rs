@@ -1,3 +1,4 @@
+use super::dot;
 use super::splits::{usual, with_splits};
 use super::tiles::{tiles, warp_group_tiles};
 use super::{OperandFacts, PlanError, predict};
@@ -121,7 +122,7 @@ fn plans(
     if matches!(named, SchedulerId::AUTO) && parts.is_some_and(|parts| parts > 1) {
         spec.scheduler = SchedulerId::SPLIT_K;
     }
-    let open = matches!(spec.schedule, ScheduleId::AUTO);
+    let (open, principal) = (matches!(spec.schedule, ScheduleId::AUTO), spec.instruction);
     let substitute = resolve_schedule(&mut spec, device, facts)?;
     if matches!(named, SchedulerId::AUTO) {
         spec.scheduler = usual(problem);
@@ -135,9 +136,11 @@ fn plans(
         }
     }
     let mut outcome = Outcome::default();
-    for transposed in orientations(&spec, device, facts) {
-        for schedule in schedules(&spec, open, device) {
-            let spec = Spec { schedule, ..spec };
+    let others = schedules(&spec, open, device).map(|schedule| (Spec { schedule, ..spec }, substitute));
+    let dots = if open && !device.is_host() { dot::substitutes(&spec, problem) } else { Vec::new() };
+    let dots = dots.into_iter().map(|dots| (dots, Some(Substitute::Vectors { principal })));
+    for (spec, substitute) in others.chain(dots) {
+        for transposed in orientations(&spec, device, problem, facts) {
             let tiled = for_each_tile(&spec, device, problem, facts, transposed, &mut |plan| {
                 let plan = KernelPlan { substitute, ..plan };
                 with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
@@ -150,9 +153,17 @@ fn plans(
 
 /// Whether A and B change places, for each way to consider. First comes the one in which D is contiguous along the kernel's
 /// columns. The other one is considered where an instruction has more rows than columns, unless somebody named a tile, and
-/// with it which extent is its rows.
-fn orientations(spec: &Spec, device: &DeviceInfo, facts: &OperandFacts) -> impl Iterator<Item = bool> {
-    let usual = spec.swap_ab.unwrap_or(matches!(facts.order_d, Order::Column));
+/// with it which extent is its rows. Vectors are columns.
+fn orientations(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+) -> impl Iterator<Item = bool> {
+    let usual = spec.swap_ab.unwrap_or_else(|| match spec.instruction {
+        InstructionId::DOT => dot::transposed(spec, problem),
+        _ => matches!(facts.order_d, Order::Column),
+    });
     let open = spec.swap_ab.is_none() && spec.tile.is_none() && !device.is_host();
     let other = (open && spec.instruction == InstructionId::WGMMA).then_some(!usual);
     std::iter::once(usual).chain(other)
@@ -328,6 +339,9 @@ fn open_tiles(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &Opera
     // The tables are in the kernel's terms.
     let user = |tile: Mnk| if transposed { tile.swapped() } else { tile };
     let second = if transposed { facts.order_a.major_of_a() } else { facts.order_b.major_of_b() };
+    if spec.instruction == InstructionId::DOT {
+        return dot::user_tiles(spec, problem, facts);
+    }
     let list = if spec.instruction == InstructionId::WGMMA && !device.is_host() {
         let bound = problem.bound();
         warp_group_tiles(spec, matches!(second, MajorId::MN), if transposed { bound.m } else { bound.n })
@@ -409,11 +423,16 @@ fn with_tile(
         resources: ResourcePlan::of(&spec, tile),
         substitute: None,
     };
+    // Nobody reads what has no K, however it may lie.
+    if spec.instruction == InstructionId::DOT && problem.bound().k == 0 {
+        plan.major_a = MajorId::K;
+    }
     let kernel = plan.kernel_spec();
     let limit = (device.smem_optin as usize).min(spec.arch.smem_optin() as usize);
     let mut resources = ResourcePlan::of(&kernel, plan.tile);
     if spec.stages.is_none() {
-        spec.stages = Some(automatic_stages(&resources, limit));
+        let counted = spec.instruction == InstructionId::DOT;
+        spec.stages = Some(if counted { resources.stages } else { automatic_stages(&resources, limit) });
         plan.spec = spec;
         resources = ResourcePlan::of(&plan.kernel_spec(), plan.tile);
     }
@@ -423,6 +442,9 @@ fn with_tile(
     check(&Spec { tile: named.tile, ..plan.spec })?;
     check(&Spec { order_a: None, order_b: None, order_d: None, ..plan.kernel_spec() })?;
     plan.spec.swap_ab = Some(transposed);
+    if spec.loader == LoaderId::BULK_ROWS {
+        dot::check_rows(&plan, problem)?;
+    }
     check_shared_memory(&plan.kernel_spec(), plan.tile, limit)
         .map_err(|source| PlanError::Device { source, device: device.name.clone() })?;
     let bound = swapped(problem.bound());

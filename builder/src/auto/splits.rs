@@ -3,11 +3,11 @@
 use warpwright_arch::DeviceInfo;
 use warpwright_kernels::device_code;
 use warpwright_schedulers::Tiles;
-use warpwright_spec::{KernelPlan, Problem, ProblemKind, SchedulerId};
+use warpwright_spec::{InstructionId, KernelPlan, Problem, ProblemKind, SchedulerId};
 
 /// Parts that K may be cut into.
 const PARTS: &[usize] = &[2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
-/// Fewest K tiles of a part: below, loading the first one costs as much as all others.
+/// Fewest K tiles of a part, but for dot products: below, loading the first one costs as much as all others.
 const FEWEST_K_TILES: usize = 4;
 /// Parts of a split-K kernel on the CPU, whose results then do not depend on how many threads it has.
 const ON_HOST: usize = 4;
@@ -28,7 +28,8 @@ pub(super) fn with_splits(
     };
     let bound = problem.bound();
     let tiles = Tiles::covering(if plan.transposed { bound.swapped() } else { bound }, plan.tile);
-    let most = (tiles.k / FEWEST_K_TILES).max(1);
+    let fewest = if matches!(plan.spec.instruction, InstructionId::DOT) { 1 } else { FEWEST_K_TILES };
+    let most = (tiles.k / fewest).max(1);
     let splits = matches!(scheduler, SchedulerId::SPLIT_K | SchedulerId::SPLIT_K_SERIAL);
     let automatic = matches!(scheduler, SchedulerId::AUTO) && plan.spec.tile_scheduler.is_none();
     if let Some(parts) = parts

@@ -3,7 +3,7 @@
 use super::RaceProblem;
 use crate::auto;
 use warpwright_arch::DeviceInfo;
-use warpwright_spec::{GemmDesc, InstructionId, Mnk, ScheduleId};
+use warpwright_spec::{GemmDesc, InstructionId, LoaderId, Mnk, ScheduleId};
 
 const ROWS: &[usize] = &[16, 32, 64, 128, 256];
 const COLUMNS: &[usize] = &[16, 32, 64, 128, 256];
@@ -16,7 +16,11 @@ const LINES: &[usize] = &[64, 128];
 /// `base` names (a tile, a schedule, a depth of the pipeline) stays.
 pub fn space(base: &GemmDesc, device: &DeviceInfo, problem: &RaceProblem) -> Vec<GemmDesc> {
     let schedules: Vec<ScheduleId> = match base.schedule {
-        ScheduleId::AUTO => ScheduleId::ALL.iter().copied().filter(|s| !matches!(s, ScheduleId::AUTO)).collect(),
+        ScheduleId::AUTO => {
+            let dots = auto::few_columns(&problem.problem());
+            let raced = |s: &ScheduleId| !matches!(s, ScheduleId::AUTO) && (dots || !matches!(s, ScheduleId::GEMV));
+            ScheduleId::ALL.iter().copied().filter(raced).collect()
+        }
         named => vec![named],
     };
     let (facts, extents) = (problem.facts(), problem.problem());
@@ -26,7 +30,7 @@ pub fn space(base: &GemmDesc, device: &DeviceInfo, problem: &RaceProblem) -> Vec
     };
     let mut found = Vec::new();
     for scheduled in schedules.into_iter().flat_map(|schedule| orientations(GemmDesc { schedule, ..*base })) {
-        for tile in tiles(&scheduled) {
+        for tile in tiles(&scheduled, problem) {
             let desc = GemmDesc { tile: Some(tile), ..scheduled };
             found.extend(predicted(&desc).map(|seconds| (seconds, desc)));
         }
@@ -35,20 +39,29 @@ pub fn space(base: &GemmDesc, device: &DeviceInfo, problem: &RaceProblem) -> Vec
     found.into_iter().map(|(_, desc)| desc).collect()
 }
 
-/// As it is and, where an instruction has more rows than columns and nobody named either, with A and B in one another's places.
+/// As it is and, where an instruction has more rows than columns and nobody named either, with A and B in one another's places;
+/// dot products by each loader.
 fn orientations(desc: GemmDesc) -> Vec<GemmDesc> {
-    let of_warp_groups = desc.spec().is_ok_and(|spec| spec.instruction == InstructionId::WGMMA);
+    let instruction = desc.spec().map(|spec| spec.instruction);
+    if instruction == Ok(InstructionId::DOT) && desc.loader.is_none() {
+        let bulk = GemmDesc { loader: Some(LoaderId::BULK_ROWS), ..desc };
+        return [desc, bulk].into_iter().filter(|desc| desc.spec().is_ok()).collect();
+    }
+    let of_warp_groups = instruction == Ok(InstructionId::WGMMA);
     match of_warp_groups && desc.swap_ab.is_none() && desc.tile.is_none() {
         true => [false, true].map(|swapped| GemmDesc { swap_ab: Some(swapped), ..desc }).to_vec(),
         false => vec![desc],
     }
 }
 
-fn tiles(desc: &GemmDesc) -> Vec<Mnk> {
+fn tiles(desc: &GemmDesc, problem: &RaceProblem) -> Vec<Mnk> {
     if let Some(tile) = desc.tile {
         return vec![tile];
     }
     let Ok(spec) = desc.spec() else { return Vec::new() };
+    if spec.instruction == InstructionId::DOT {
+        return auto::dot_tiles(&spec, &problem.problem(), &problem.facts());
+    }
     let columns = match spec.instruction {
         InstructionId::WGMMA | InstructionId::TCGEN05 => WIDE_COLUMNS,
         _ => COLUMNS,

@@ -1,6 +1,6 @@
 use core::fmt;
 use serde::{Deserialize, Serialize};
-use warpwright_spec::{KernelPlan, Mnk, ScheduleId, SchedulerId};
+use warpwright_spec::{KernelPlan, LoaderId, Mnk, ScheduleId, SchedulerId, loads};
 
 /// What a plan decides of a problem's kernel, in the kernel's terms: enough to find the plan again among the others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -8,6 +8,8 @@ use warpwright_spec::{KernelPlan, Mnk, ScheduleId, SchedulerId};
 pub struct PlanChoice {
     /// How the kernel overlaps its work.
     pub schedule: ScheduleId,
+    /// How operands arrive, where that is not the schedule's usual way.
+    pub loader: Option<LoaderId>,
     /// How tiles are handed out.
     pub scheduler: SchedulerId,
     /// Whether the kernel's rows are the user's columns.
@@ -25,6 +27,8 @@ impl PlanChoice {
     pub fn of(plan: &KernelPlan) -> PlanChoice {
         PlanChoice {
             schedule: plan.spec.schedule,
+            loader: Some(plan.spec.loader)
+                .filter(|_| loads(plan.spec.arch, plan.spec.instruction) != Some(plan.spec.loader)),
             scheduler: plan.spec.scheduler,
             transposed: plan.transposed,
             tile: plan.tile,
@@ -36,8 +40,11 @@ impl PlanChoice {
 
 impl fmt::Display for PlanChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PlanChoice { schedule, scheduler, transposed, tile, cluster, splits } = self;
+        let PlanChoice { schedule, loader, scheduler, transposed, tile, cluster, splits } = self;
         write!(f, "{schedule} {tile}")?;
+        if let Some(loader) = loader {
+            write!(f, " {loader}")?;
+        }
         if *transposed {
             f.write_str(" transposed")?;
         }
@@ -58,6 +65,8 @@ impl fmt::Display for PlanChoice {
 #[derive(Serialize, Deserialize)]
 struct Written {
     schedule: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    loader: Option<String>,
     scheduler: String,
     transposed: bool,
     tile: [usize; 3],
@@ -70,6 +79,7 @@ impl From<PlanChoice> for Written {
         let extents = |Mnk { m, n, k }: Mnk| [m, n, k];
         Written {
             schedule: choice.schedule.name().into(),
+            loader: choice.loader.map(|loader| loader.name().into()),
             scheduler: choice.scheduler.name().into(),
             transposed: choice.transposed,
             tile: extents(choice.tile),
@@ -84,7 +94,9 @@ impl TryFrom<Written> for PlanChoice {
 
     fn try_from(written: Written) -> Result<PlanChoice, String> {
         let extents = |[m, n, k]: [usize; 3]| Mnk { m, n, k };
+        let loader = |name: String| LoaderId::from_name(&name).ok_or_else(|| format!("`{name}` is no loader"));
         Ok(PlanChoice {
+            loader: written.loader.map(loader).transpose()?,
             schedule: ScheduleId::from_name(&written.schedule)
                 .ok_or_else(|| format!("`{}` is no schedule", written.schedule))?,
             scheduler: SchedulerId::from_name(&written.scheduler)

@@ -66,9 +66,12 @@ pub struct KernelArgs {
     /// Blocks of a cluster, and how many of them have parts of a tile's K
     #[arg(long, value_name = "MxN[xK]")]
     pub cluster: Option<String>,
-    /// Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm or Auto
+    /// Multistage, Gemv, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm or Auto
     #[arg(long, value_name = "NAME")]
     pub schedule: Option<String>,
+    /// How operands arrive: GlobalToRegister, CpAsync, Tma, TmaMulticast or BulkRows. Default: as the schedule's do
+    #[arg(long, value_name = "NAME")]
+    pub loader: Option<String>,
     /// Depth of the pipeline through shared memory
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub stages: Option<String>,

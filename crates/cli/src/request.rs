@@ -2,7 +2,7 @@
 
 use crate::args::KernelArgs;
 use crate::error::InputError;
-use warpwright::spec::{self, default_accumulator, default_output};
+use warpwright::spec::{self, LoaderId, default_accumulator, default_output};
 use warpwright::{AccumulationId, ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, ScheduleId, SchedulerId, StagingId};
 
 /// The kernel, as far as it was named.
@@ -24,6 +24,8 @@ pub struct Kernel {
     pub cluster: Option<Mnk>,
     /// The schedule.
     pub schedule: Option<ScheduleId>,
+    /// The loader.
+    pub loader: Option<LoaderId>,
     /// The pipeline's depth.
     pub stages: Option<usize>,
     /// The tile scheduler.
@@ -46,6 +48,7 @@ impl Kernel {
             swap_ab: answer("swap-ab", &args.swap_ab)?,
             cluster: args.cluster.as_deref().map(cluster).transpose()?,
             schedule: schedule(&args.schedule)?,
+            loader: loader(&args.loader)?,
             stages: args.stages.as_deref().map(|text| count("stages", text, 1)).transpose()?,
             scheduler: scheduler(&args.scheduler)?,
             fast_accumulation: args.fast_accumulation,
@@ -73,6 +76,7 @@ impl Kernel {
             desc.order_d = Some(self.order_d.unwrap_or(spec::Order::Row));
             (desc.tile, desc.cluster, desc.stages) = (self.tile, self.cluster, self.stages);
             desc.swap_ab = self.swap_ab;
+            desc.loader = self.loader;
             desc.schedule = self.schedule.unwrap_or(ScheduleId::AUTO);
             desc.scheduler = self.scheduler.unwrap_or(SchedulerId::AUTO);
             if self.fast_accumulation {
@@ -141,6 +145,12 @@ pub fn arch(text: &Option<String>) -> Result<Option<ArchId>, InputError> {
 pub fn schedule(text: &Option<String>) -> Result<Option<ScheduleId>, InputError> {
     let choices = || ScheduleId::ALL.iter().map(|schedule| schedule.name()).collect::<Vec<_>>().join(", ");
     named("schedule", text, "a schedule", ScheduleId::from_name, choices)
+}
+
+/// Reads a loader.
+pub fn loader(text: &Option<String>) -> Result<Option<LoaderId>, InputError> {
+    let choices = || LoaderId::ALL.iter().map(|loader| loader.name()).collect::<Vec<_>>().join(", ");
+    named("loader", text, "a loader", LoaderId::from_name, choices)
 }
 
 /// Reads a tile scheduler.

@@ -1,5 +1,6 @@
 //! The one copy of every numeric rule. [`check`] runs inside rustc for kernels that are types, and at run time for the rest.
 
+use crate::dot::check_dot_tile;
 use crate::resources::WGMMA_REGISTERS;
 use crate::*;
 use warpwright_arch::ArchId;
@@ -55,6 +56,9 @@ pub const fn check(s: &Spec) -> Result<(), Violation> {
     if matches!(s.scales.kind, ScaleKind::Hardware) && !matches!(s.instruction, InstructionId::TCGEN05) {
         return Err(Violation::HardwareScales { instruction: s.instruction, arch: s.arch });
     }
+    if matches!(s.schedule, ScheduleId::GEMV) && s.epilogue.stores_together() {
+        return Err(Violation::StoredTogether);
+    }
     let swapped = matches!(s.swap_ab, Some(true));
     let s = &s.in_kernel_terms(swapped);
     if let Some(cluster) = s.cluster {
@@ -63,9 +67,9 @@ pub const fn check(s: &Spec) -> Result<(), Violation> {
         if !legal || cluster.m.saturating_mul(cluster.n).saturating_mul(cluster.k) > at_most {
             return Err(Violation::Cluster { cluster, at_most });
         }
-        // Its blocks would all take the tiles of the first: nothing of a Multistage mainloop shares a cluster's work.
-        if matches!(s.schedule, ScheduleId::MULTISTAGE) && cluster.blocks() > 1 {
-            return Err(Violation::LoneBlocks { cluster });
+        // Its blocks would all take the tiles of the first: nothing of these mainloops shares a cluster's work.
+        if matches!(s.schedule, ScheduleId::MULTISTAGE | ScheduleId::GEMV) && cluster.blocks() > 1 {
+            return Err(Violation::LoneBlocks { schedule: s.schedule, cluster });
         }
         let adds_up = matches!(s.schedule, ScheduleId::AUTO | ScheduleId::WARP_SPECIALIZED | ScheduleId::COOPERATIVE);
         if cluster.k > 1 && !(adds_up && matches!(s.instruction, InstructionId::WGMMA)) {
@@ -89,7 +93,11 @@ pub const fn check(s: &Spec) -> Result<(), Violation> {
 }
 
 const fn stage_range(s: &Spec) -> (usize, usize) {
-    if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) && matches!(s.arch, ArchId::SM75) {
+    if matches!(s.loader, LoaderId::BULK_ROWS) {
+        (2, 16)
+    } else if matches!(s.instruction, InstructionId::DOT) {
+        (1, 4)
+    } else if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) && matches!(s.arch, ArchId::SM75) {
         (2, 2)
     } else if matches!(s.instruction, InstructionId::MMA_SYNC | InstructionId::SIMT) {
         (2, ResourcePlan::MAX_STAGES)
@@ -111,7 +119,8 @@ const fn check_pieces(s: &Spec) -> Result<(), Violation> {
         None => s.loader,
     };
     let instruction = product.instruction;
-    if instruction as u8 != s.instruction as u8 || !loader_fits(loader, s.loader) {
+    let bulk = matches!(s.loader, LoaderId::BULK_ROWS) && matches!(instruction, InstructionId::DOT) && s.arch.tma();
+    if instruction as u8 != s.instruction as u8 || !(bulk || loader_fits(loader, s.loader)) {
         let (given_loader, given_instruction) = (s.loader, s.instruction);
         return Err(Violation::Pieces {
             arch: s.arch,
@@ -151,7 +160,7 @@ const fn loader_fits(principal: LoaderId, given: LoaderId) -> bool {
         || match principal {
             LoaderId::TMA | LoaderId::TMA_MULTICAST => true,
             LoaderId::CP_ASYNC => matches!(given, LoaderId::GLOBAL_TO_REGISTER),
-            LoaderId::GLOBAL_TO_REGISTER => false,
+            LoaderId::GLOBAL_TO_REGISTER | LoaderId::BULK_ROWS => false,
         }
 }
 
@@ -186,6 +195,7 @@ const fn multiple(
 /// `rows` and `columns` are the user's names of the tile's extents.
 const fn check_tile(s: &Spec, tile: Mnk, [rows, columns]: [&'static str; 2]) -> Result<(), Violation> {
     match s.instruction {
+        InstructionId::DOT => return check_dot_tile(s, tile),
         InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
             ok!(multiple(rows, tile.m, 16, 256, "the rows of one mma.sync"));
             ok!(multiple(columns, tile.n, 16, 256, "the columns of two mma.sync, one ldmatrix"));
@@ -252,8 +262,9 @@ const fn check_tile(s: &Spec, tile: Mnk, [rows, columns]: [&'static str; 2]) -> 
 /// [`Violation::SharedMemory`] with what is needed, what there is and how many stages would fit.
 pub const fn check_shared_memory(s: &Spec, tile: Mnk, limit: usize) -> Result<(), Violation> {
     let plan = ResourcePlan::of(s, tile);
-    if plan.shared_bytes > limit || plan.stages < 2 {
-        let fit = limit.saturating_sub(plan.fixed_bytes) / plan.stage_bytes;
+    let rings = plan.stage_bytes > 0;
+    if plan.shared_bytes > limit || rings && plan.stages < 2 {
+        let fit = if rings { limit.saturating_sub(plan.fixed_bytes) / plan.stage_bytes } else { plan.stages };
         return Err(Violation::SharedMemory {
             stages: plan.stages,
             stage: plan.stage_bytes,

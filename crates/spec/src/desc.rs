@@ -25,6 +25,8 @@ pub struct GemmDesc {
     pub order_d: Option<Order>,
     /// Scale factors.
     pub scales: ScaleSpec,
+    /// How operands arrive; `None`: as the schedule's do.
+    pub loader: Option<LoaderId>,
     /// How sums are kept by an instruction that keeps fewer bits than the accumulator.
     pub accumulation: AccumulationId,
     /// Where the instruction reads its first operand, if it has the choice.
@@ -60,6 +62,7 @@ impl GemmDesc {
             order_b: None,
             order_d: None,
             scales: ScaleSpec::NONE,
+            loader: None,
             accumulation: AccumulationId::PROMOTED,
             first_from: ReadFrom::Shared,
             swap_ab: None,
@@ -102,7 +105,10 @@ impl GemmDesc {
             order_b: self.order_b,
             order_d: self.order_d,
             instruction: product.instruction,
-            loader: loads(self.arch, product.instruction).unwrap_or(LoaderId::GLOBAL_TO_REGISTER),
+            loader: match (self.loader, loads(self.arch, product.instruction)) {
+                (Some(named), _) | (None, Some(named)) => named,
+                (None, None) => LoaderId::GLOBAL_TO_REGISTER,
+            },
             transform: product.transform,
             scales: self.scales,
             accumulation: self.accumulation,

@@ -5,6 +5,7 @@
 mod bounded;
 mod check;
 mod desc;
+mod dot;
 mod function;
 mod major;
 mod node;
@@ -25,6 +26,7 @@ mod work;
 pub use bounded::Bounded;
 pub use check::{MAX_ARGUMENTS, check, check_shared_memory, enforce};
 pub use desc::*;
+pub use dot::DotThreads;
 pub use function::*;
 pub use major::*;
 pub use node::*;

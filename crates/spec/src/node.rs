@@ -172,6 +172,7 @@ impl Node {
             Node::LoadAcc => matches!(kind, Kind::Accumulator),
             Node::LoadSource(_) => matches!(kind, Kind::Source),
             Node::LoadPrevious => matches!(kind, Kind::Previous),
+            Node::Sink(Sink::Mask | Sink::Reduce(_), _) => matches!(kind, Kind::Together),
             _ => false,
         };
         if here {
@@ -201,6 +202,11 @@ impl Node {
     /// Whether anyone reads what D held before.
     pub const fn reads_previous(&self) -> bool {
         self.any(Kind::Previous)
+    }
+
+    /// Whether anyone stores what neighbours of D share: bits, or reductions.
+    pub const fn stores_together(&self) -> bool {
+        self.any(Kind::Together)
     }
 
     /// Whether this is a leaf that reads an argument.
@@ -309,6 +315,7 @@ enum Kind {
     Accumulator,
     Source,
     Previous,
+    Together,
 }
 
 /// A number as the notation has it.

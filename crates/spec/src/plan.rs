@@ -64,6 +64,11 @@ pub enum Substitute {
         /// The principal family.
         principal: InstructionId,
     },
+    /// The problem is a matrix times few vectors.
+    Vectors {
+        /// The principal family.
+        principal: InstructionId,
+    },
     /// The principal instruction does not read an operand of this element that is MN-major.
     Unreadable {
         /// The principal family.
@@ -124,7 +129,7 @@ impl KernelPlan {
         let s = &self.spec;
         let major = |m: MajorId| if matches!(m, MajorId::K) { 'k' } else { 'm' };
         format!(
-            "ww_{}_{}_{}_{}_{}_{}x{}x{}_{}_{}{}{}{}{}{}",
+            "ww_{}_{}_{}_{}_{}_{}x{}x{}_{}_{}{}{}{}{}{}{}",
             s.schedule.name().to_lowercase(),
             s.a.name(),
             s.b.name(),
@@ -138,6 +143,7 @@ impl KernelPlan {
             major(self.major_b),
             if self.transposed { "_t" } else { "" },
             if matches!(s.narrow_sums(), Some(AccumulationId::FAST_ACCUM)) { "_fast" } else { "" },
+            if matches!(s.loader, LoaderId::BULK_ROWS) { "_bulk" } else { "" },
             if s.first_in_registers() { "_rs" } else { "" },
             if matches!(s.instruction, InstructionId::WGMMA) && self.resources.reuses_stages() {
                 "_reused"

@@ -1,6 +1,7 @@
 //! Every buffer, barrier, register budget, TMEM column and workspace byte of a kernel, listed once. Stage counts, launch
 //! sizes and C++ offsets all come from here.
 
+use crate::dot::dot_plan;
 use crate::{Bounded, InstructionId, LoaderId, Mnk, ScaleKind, ScheduleId, SchedulerId, Spec, StagingId};
 use warpwright_arch::ArchId;
 use warpwright_numeric::Dtype;
@@ -173,6 +174,9 @@ impl ResourcePlan {
 
     /// The plan of a spec whose tile is known; stages are counted if they are not fixed.
     pub const fn of(s: &Spec, tile: Mnk) -> ResourcePlan {
+        if matches!(s.instruction, InstructionId::DOT) {
+            return dot_plan(s, tile);
+        }
         // With ordinary MMA a tile's mainloop is over when its epilogue begins: the staging lies over the stages.
         let ordinary = !matches!(s.instruction, InstructionId::WGMMA | InstructionId::TCGEN05);
         match s.staging {
@@ -458,7 +462,7 @@ pub const fn mma_warps(s: &Spec, tile: Mnk) -> (usize, usize) {
                 (4 * if groups > 3 { 2 } else { groups }, 1)
             }
         }
-        InstructionId::TCGEN05 => (1, 1),
+        InstructionId::TCGEN05 | InstructionId::DOT => (1, 1),
     }
 }
 
@@ -473,7 +477,7 @@ const fn halvings(extent: usize, part: usize) -> usize {
 
 const fn roles(s: &Spec, warps: (usize, usize)) -> Bounded<Role, 6> {
     match s.instruction {
-        InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => {
+        InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO | InstructionId::DOT => {
             Bounded::new().with(Role { kind: RoleKind::Mma, warps: warps.0 * warps.1, registers: 0 })
         }
         InstructionId::WGMMA => {
@@ -503,7 +507,7 @@ const fn roles(s: &Spec, warps: (usize, usize)) -> Bounded<Role, 6> {
 const fn accumulators(s: &Spec, tile: Mnk, warps: (usize, usize)) -> AccumulatorSource {
     match s.instruction {
         // Each warp hands over the 16 rows of one mma at a time.
-        InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO => AccumulatorSource {
+        InstructionId::MMA_SYNC | InstructionId::SIMT | InstructionId::AUTO | InstructionId::DOT => AccumulatorSource {
             place: Place::Registers(RoleKind::Mma),
             stages: 1,
             subtile_m: 16 * warps.0,

@@ -31,11 +31,11 @@ macro_rules! schedules {
     };
 }
 schedules! {
-    Sm75  { Auto: Auto, Multistage: MmaSync }
-    Sm80  { Auto: Auto, Multistage: MmaSync }
-    Sm89  { Auto: Auto, Multistage: MmaSync }
-    Sm90  { Auto: Auto, Multistage: MmaSync, WarpSpecialized: Wgmma, Pingpong: Wgmma, Cooperative: Wgmma }
-    Sm100 { Auto: Auto, Multistage: MmaSync, WarpSpecialized: Tcgen05, OneSm: Tcgen05, TwoSm: Tcgen05 }
+    Sm75  { Auto: Auto, Multistage: MmaSync, Gemv: Dot }
+    Sm80  { Auto: Auto, Multistage: MmaSync, Gemv: Dot }
+    Sm89  { Auto: Auto, Multistage: MmaSync, Gemv: Dot }
+    Sm90  { Auto: Auto, Multistage: MmaSync, WarpSpecialized: Wgmma, Pingpong: Wgmma, Cooperative: Wgmma, Gemv: Dot }
+    Sm100 { Auto: Auto, Multistage: MmaSync, WarpSpecialized: Tcgen05, OneSm: Tcgen05, TwoSm: Tcgen05, Gemv: Dot }
 }
 
 /// The loader that feeds an instruction on an architecture when nothing else is asked for.
@@ -56,11 +56,11 @@ macro_rules! loaders {
     };
 }
 loaders! {
-    Sm75  { Simt: GlobalToRegister, MmaSync: GlobalToRegister }
-    Sm80  { Simt: CpAsync, MmaSync: CpAsync }
-    Sm89  { Simt: CpAsync, MmaSync: CpAsync }
-    Sm90  { Simt: CpAsync, MmaSync: CpAsync, Wgmma: Tma }
-    Sm100 { Simt: CpAsync, MmaSync: CpAsync, Tcgen05: Tma }
+    Sm75  { Simt: GlobalToRegister, MmaSync: GlobalToRegister, Dot: GlobalToRegister }
+    Sm80  { Simt: CpAsync, MmaSync: CpAsync, Dot: GlobalToRegister }
+    Sm89  { Simt: CpAsync, MmaSync: CpAsync, Dot: GlobalToRegister }
+    Sm90  { Simt: CpAsync, MmaSync: CpAsync, Dot: GlobalToRegister, Wgmma: Tma }
+    Sm100 { Simt: CpAsync, MmaSync: CpAsync, Dot: GlobalToRegister, Tcgen05: Tma }
 }
 
 /// A tile scheduler can feed a schedule.
@@ -81,13 +81,13 @@ macro_rules! feeds {
     };
 }
 feeds! {
-    Auto       { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm }
-    SingleTile { Auto, Multistage, WarpSpecialized, OneSm, TwoSm }
-    Persistent { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm }
+    Auto       { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm, Gemv }
+    SingleTile { Auto, Multistage, WarpSpecialized, OneSm, TwoSm, Gemv }
+    Persistent { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm, Gemv }
     StreamK    { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm }
-    SplitK     { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm }
-    SplitKSerial { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm }
-    Grouped    { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm }
+    SplitK     { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm, Gemv }
+    SplitKSerial { Auto, Multistage, WarpSpecialized, Cooperative, OneSm, TwoSm, Gemv }
+    Grouped    { Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm, Gemv }
 }
 
 /// An architecture's instruction family `I` multiplies `A` by `B` into `Acc`.
@@ -204,6 +204,25 @@ multiplies! {
         MmaSync: [f64 * f64 -> f64 Identity];
         Simt: [f32 * f32 -> f32 Identity];
     }
+    Sm75 Dot {
+        Dot: [f16 * f16 -> f32 Identity] [i8 u8 * i8 u8 -> i32 Identity] [f32 * f32 -> f32 Identity] [f64 * f64 -> f64 Identity];
+    }
+    Sm80 Dot {
+        Dot: [f16 * f16 -> f32 Identity] [bf16 * bf16 -> f32 Identity] [tf32 * tf32 -> f32 Identity] [f32 * f32 -> f32 Identity]
+            [i8 u8 * i8 u8 -> i32 Identity] [f64 * f64 -> f64 Identity];
+    }
+    Sm89 Dot {
+        Dot: [f16 * f16 -> f32 Identity] [bf16 * bf16 -> f32 Identity] [tf32 * tf32 -> f32 Identity] [f32 * f32 -> f32 Identity]
+            [i8 u8 * i8 u8 -> i32 Identity] [f64 * f64 -> f64 Identity] [e4m3 e5m2 * e4m3 e5m2 -> f32 Identity];
+    }
+    Sm90 Dot {
+        Dot: [f16 * f16 -> f32 Identity] [bf16 * bf16 -> f32 Identity] [tf32 * tf32 -> f32 Identity] [f32 * f32 -> f32 Identity]
+            [i8 u8 * i8 u8 -> i32 Identity] [f64 * f64 -> f64 Identity] [e4m3 e5m2 * e4m3 e5m2 -> f32 Identity];
+    }
+    Sm100 Dot {
+        Dot: [f16 * f16 -> f32 Identity] [bf16 * bf16 -> f32 Identity] [tf32 * tf32 -> f32 Identity] [f32 * f32 -> f32 Identity]
+            [i8 u8 * i8 u8 -> i32 Identity] [f64 * f64 -> f64 Identity] [e4m3 e5m2 * e4m3 e5m2 -> f32 Identity];
+    }
 }
 
 /// An instruction reads operands of `T` whose contiguous mode is `M`. K-major is always fine, so that a type that the
@@ -228,6 +247,7 @@ macro_rules! reads_mn_major {
 }
 reads_mn_major! {
     Simt    { f32 f64 }
+    Dot     { f16 bf16 tf32 f32 f64 i8 u8 e4m3 e5m2 }
     MmaSync { f16 bf16 tf32 f64 i8 u8 e4m3 e5m2 }
     Wgmma   { f16 bf16 }
     Tcgen05 { f16 bf16 tf32 i8 u8 e4m3 e5m2 }

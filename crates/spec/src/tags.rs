@@ -44,7 +44,7 @@ macro_rules! tags {
 tags!(
     /// How a kernel overlaps loading, multiplying and storing.
     #[diagnostic::on_unimplemented(message = "`{Self}` is not a kernel schedule",
-        note = "schedules are `Multistage`, `WarpSpecialized`, `Pingpong`, `Cooperative`, `OneSm`, `TwoSm` and `Auto`")]
+        note = "schedules are `Multistage`, `Gemv`, `WarpSpecialized`, `Pingpong`, `Cooperative`, `OneSm`, `TwoSm` and `Auto`")]
     Schedule /
     /// A schedule as a value.
     ScheduleId:
@@ -62,6 +62,9 @@ tags!(
     OneSm ONE_SM
     /// tcgen05 with a pair of blocks a tile.
     TwoSm TWO_SM
+    /// A matrix times up to eight vectors: every thread multiplies what it reads of a few rows in registers, along its part of K,
+    /// and the block adds the parts.
+    Gemv GEMV
 );
 tags!(
     /// How tiles are handed to blocks.
@@ -88,7 +91,7 @@ tags!(
 tags!(
     /// How operands reach shared memory.
     #[diagnostic::on_unimplemented(message = "`{Self}` is not an operand loader",
-        note = "loaders are `GlobalToRegister`, `CpAsync`, `Tma` and `TmaMulticast`")]
+        note = "loaders are `GlobalToRegister`, `CpAsync`, `Tma`, `TmaMulticast` and `BulkRows`")]
     Loader /
     /// A loader as a value.
     LoaderId:
@@ -100,11 +103,13 @@ tags!(
     Tma TMA
     /// The tensor memory accelerator, one load for several blocks of a cluster.
     TmaMulticast TMA_MULTICAST
+    /// Bulk copies of a tile's rows along K, each at its address.
+    BulkRows BULK_ROWS
 );
 tags!(
     /// What multiplies.
     #[diagnostic::on_unimplemented(message = "`{Self}` is not a matrix instruction",
-        note = "instructions are `Simt`, `MmaSync`, `Wgmma` and `Tcgen05`")]
+        note = "instructions are `Simt`, `Dot`, `MmaSync`, `Wgmma` and `Tcgen05`")]
     Instruction /
     /// An instruction family as a value.
     InstructionId:
@@ -118,6 +123,8 @@ tags!(
     Wgmma WGMMA
     /// tcgen05.mma into tensor memory.
     Tcgen05 TCGEN05
+    /// Dot products along K on the ordinary pipes, of what each thread has in registers.
+    Dot DOT
 );
 tags!(
     /// How sums are kept by an instruction that keeps fewer bits of them than an accumulator has: wgmma sums fp8 products in

@@ -66,6 +66,17 @@ pub enum Violation {
         /// Warps along M and N.
         warps: (usize, usize),
     },
+    /// An epilogue of dot products that stores bits or reductions.
+    StoredTogether,
+    /// A tile that threads which each multiply 64 bytes of the matrix at a time cannot share.
+    GemvTile {
+        /// The tile.
+        tile: Mnk,
+        /// Bits of an element.
+        bits: usize,
+        /// Threads that would share it.
+        threads: usize,
+    },
     /// Cluster extents that no device offers.
     Cluster {
         /// The cluster.
@@ -75,6 +86,8 @@ pub enum Violation {
     },
     /// A cluster of a schedule whose blocks know of none.
     LoneBlocks {
+        /// The schedule.
+        schedule: ScheduleId,
         /// The cluster.
         cluster: Mnk,
     },
@@ -258,15 +271,21 @@ impl Violation {
             Violation::WarpTile { tile, warps: (m, n) } => t
                 .s("a ").mnk(tile).s(" tile over ").n(m).s("x").n(n)
                 .s(" warps leaves a warp tile that is not a multiple of 16x16; use extents that are 16, 32 or multiples of 64"),
+            Violation::StoredTogether => t
+                .s("Gemv kernels visit elements one by one, so that their epilogues store matrices, but neither bits of positive values nor reductions; use Multistage, or Auto"),
+            Violation::GemvTile { tile, bits, threads } => t
+                .s("a ").mnk(tile).s(" tile gives Gemv ").n(threads)
+                .s(" threads, each of which reads 64 bytes of the matrix at a time: extents must be powers of two, the shorter of M and N at most 8, the longer 4 to 1024, K at least 4 and 16 bytes, and threads 32 to 512; for this type 8x1x")
+                .n(16384 / bits).s(" and 1x8x").n(16384 / bits).s(" have 256"),
             Violation::Cluster { cluster, at_most: 1 } => {
                 t.s("cluster ").mnk(cluster).s(": this architecture has no clusters; use 1x1x1")
             }
             Violation::Cluster { cluster, at_most } => t
                 .s("cluster ").mnk(cluster).s(": extents must be powers of two, and at most ").n(at_most)
                 .s(" blocks may form a cluster; 2x1, 1x2 and 2x2 are usual"),
-            Violation::LoneBlocks { cluster } => t
-                .s("cluster ").mnk(cluster)
-                .s(": blocks of Multistage kernels work alone; use 1x1x1, or a schedule of warp groups, such as Cooperative"),
+            Violation::LoneBlocks { schedule, cluster } => t
+                .s("cluster ").mnk(cluster).s(": blocks of ").s(schedule.name())
+                .s(" kernels work alone; use 1x1x1, or a schedule of warp groups, such as Cooperative"),
             Violation::ClusterParts { cluster, schedule } => t
                 .s("cluster ").mnk(cluster)
                 .s(": its blocks would add up parts of K, which those of WarpSpecialized and Cooperative kernels of wgmma do, not of ")

@@ -115,6 +115,18 @@ fn numbers_are_named() {
             "the narrow operand B of i4 has no scales: give it Blockwise<G> or ZeroPoints<G>",
         ),
         (
+            GemmDesc { schedule: ScheduleId::GEMV, tile: tile(1, 16, 2048), ..base() },
+            "a 1x16x2048 tile gives Gemv 1024 threads, each of which reads 64 bytes of the matrix at a time: extents must be powers of two, the shorter of M and N at most 8, the longer 4 to 1024, K at least 4 and 16 bytes, and threads 32 to 512; for this type 8x1x1024 and 1x8x1024 have 256",
+        ),
+        (
+            GemmDesc { schedule: ScheduleId::GEMV, cluster: tile(2, 1, 1), ..base() },
+            "cluster 2x1x1: blocks of Gemv kernels work alone; use 1x1x1, or a schedule of warp groups, such as Cooperative",
+        ),
+        (
+            GemmDesc { schedule: ScheduleId::GEMV, stages: Some(5), ..base() },
+            "Gemv needs 1 to 4 stages to overlap loading with arithmetic, but has 5",
+        ),
+        (
             GemmDesc { epilogue: &Node::LoadRow(Dtype::F32), ..base() },
             "this epilogue never uses acc(), so the product would be computed in vain",
         ),

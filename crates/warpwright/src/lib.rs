@@ -129,13 +129,13 @@ pub use warpwright_runtime::{
     TensorError, TensorView, TensorViewMut, WorkspacePtr,
 };
 pub use warpwright_spec::{
-    Accumulation, AccumulationId, Alignment, Auto, BlockScaled, Blockwise, BlockwiseMn, Cluster, ColumnMajor,
-    Cooperative, CpAsync, EpilogueStaging, Extension, Extents, FastAccum, FromRegisters, FromShared, GemmDesc,
-    GlobalToRegister, Grouped, Groups, Identity, KernelPlan, LayoutChoice, MmaSync, Mnk, Multistage, NoScales, Node,
-    OneSm, OperandSource, Persistent, Pingpong, Problem, Promoted, Reused, RowMajor, Scales, Schedule, ScheduleId,
-    SchedulerId, Separate, Shape, Simt, SingleTile, Spec, SplitK, SplitKSerial, StagingId, StreamK, Tcgen05, Tile,
-    TileScheduler, Tma, TmaMulticast, TwoSm, U, U1, U2, U3, U4, U5, U6, U7, U8, U16, U32, U48, U64, U96, U128, U160,
-    U192, U224, U256, Violation, WarpSpecialized, Wgmma, Widen, ZeroPoints, candidates,
+    Accumulation, AccumulationId, Alignment, Auto, BlockScaled, Blockwise, BlockwiseMn, BulkRows, Cluster, ColumnMajor,
+    Cooperative, CpAsync, Dot, EpilogueStaging, Extension, Extents, FastAccum, FromRegisters, FromShared, GemmDesc,
+    Gemv, GlobalToRegister, Grouped, Groups, Identity, KernelPlan, LayoutChoice, MmaSync, Mnk, Multistage, NoScales,
+    Node, OneSm, OperandSource, Persistent, Pingpong, Problem, Promoted, Reused, RowMajor, Scales, Schedule,
+    ScheduleId, SchedulerId, Separate, Shape, Simt, SingleTile, Spec, SplitK, SplitKSerial, StagingId, StreamK,
+    Tcgen05, Tile, TileScheduler, Tma, TmaMulticast, TwoSm, U, U1, U2, U3, U4, U5, U6, U7, U8, U16, U32, U48, U64, U96,
+    U128, U160, U192, U224, U256, Violation, WarpSpecialized, Wgmma, Widen, ZeroPoints, candidates,
 };
 
 /// Everything that a program which multiplies matrices usually names.
@@ -143,7 +143,7 @@ pub mod prelude {
     pub use crate::{
         Acc, AnyGemm, Apply, Arch, ArchId, AsView, AsViewMut, Auto, BlockScaled, Blockwise, BlockwiseMn, Cluster,
         Column, ColumnMajor, Composed, Cooperative, Device, Dtype, DynGemm, Element, Expr, FastAccum, FromRegisters,
-        FromShared, Fusion, Gemm, GemmBuilder, GemmDesc, GemmKernel, Grouped, IntoExpr, Kernel, Kernels, Mnk,
+        FromShared, Fusion, Gemm, GemmBuilder, GemmDesc, GemmKernel, Gemv, Grouped, IntoExpr, Kernel, Kernels, Mnk,
         Multistage, NoScales, OneSm, Operands, Order, Persistent, Pingpong, Plan, Plus, Problem, Promoted, Relu,
         Reused, Row, RowMajor, Scalar, Separate, Shape, SingleTile, Sm75, Sm80, Sm89, Sm90, Sm100, Source, SplitK,
         SplitKSerial, Stream, StreamK, Strided, Tensor, TensorView, TensorViewMut, Tile, Times, TwoSm, U, U1, U2, U3,

@@ -71,6 +71,9 @@ pub struct CandidatesArgs {
     /// Schedules, separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub schedule: Vec<String>,
+    /// How operands arrive, separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub loader: Vec<String>,
     /// Depths of the pipeline, separated by commas
     #[arg(long, value_name = "N", value_delimiter = ',', allow_hyphen_values = true)]
     pub stages: Vec<String>,
@@ -92,7 +95,7 @@ pub struct CandidatesArgs {
     /// The N plans (default 12) that the model takes for the fastest; who wins is remembered, and is what kernels take for
     /// the problem on this device from then on
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "12", allow_hyphen_values = true,
-        conflicts_with_all = ["tile", "cluster", "schedule", "stages", "scheduler", "staging", "splits", "all", "top"])]
+        conflicts_with_all = ["tile", "cluster", "schedule", "loader", "stages", "scheduler", "staging", "splits", "all", "top"])]
     pub tune: Option<String>,
     /// Race without cuBLASLt
     #[arg(long, conflicts_with = "check_baseline")]

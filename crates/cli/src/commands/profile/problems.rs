@@ -4,9 +4,9 @@ use super::args::{CandidatesArgs, ProblemsArgs};
 use super::suites;
 use crate::error::InputError;
 use crate::request::{
-    Kernel, Operand, answer, arch, cluster, count, dtype, order, schedule, scheduler, shape, staging, tile,
+    Kernel, Operand, answer, arch, cluster, count, dtype, loader, order, schedule, scheduler, shape, staging, tile,
 };
-use warpwright::spec;
+use warpwright::spec::{self, LoaderId};
 use warpwright::{
     ArchId, DeviceInfo, Dtype, GemmDesc, Mnk, Node, RaceEntrant, RaceProblem, ScheduleId, SchedulerId, StagingId,
     Violation, race_space, shortlist,
@@ -74,6 +74,7 @@ pub struct Candidates {
     swaps: Vec<bool>,
     clusters: Vec<Mnk>,
     schedules: Vec<ScheduleId>,
+    loaders: Vec<LoaderId>,
     stages: Vec<usize>,
     schedulers: Vec<SchedulerId>,
     stagings: Vec<StagingId>,
@@ -103,6 +104,7 @@ impl Candidates {
             swaps: each(&args.swap_ab, |text| answer("swap-ab", text))?,
             clusters: args.cluster.iter().map(|text| cluster(text)).collect::<Result<_, _>>()?,
             schedules: each(&args.schedule, schedule)?,
+            loaders: each(&args.loader, loader)?,
             stages: args.stages.iter().map(|text| count("stages", text, 1)).collect::<Result<_, _>>()?,
             schedulers: each(&args.scheduler, scheduler)?,
             stagings: each(&args.staging, staging)?,
@@ -166,6 +168,7 @@ impl Candidates {
         found = varied(&found, &self.swaps, |to, swapped| to.desc.swap_ab = Some(swapped));
         found = varied(&found, &self.clusters, |to, cluster| to.desc.cluster = Some(cluster));
         found = varied(&found, &self.schedules, |to, schedule| to.desc.schedule = schedule);
+        found = varied(&found, &self.loaders, |to, loader| to.desc.loader = Some(loader));
         found = varied(&found, &self.stages, |to, stages| to.desc.stages = Some(stages));
         found = varied(&found, &self.schedulers, |to, scheduler| to.desc.scheduler = scheduler);
         found = varied(&found, &self.stagings, |to, staging| to.desc.staging = staging);
@@ -189,6 +192,7 @@ impl Combination {
         if !matches!(desc.schedule, ScheduleId::AUTO) {
             parts.push(desc.schedule.name().to_owned());
         }
+        parts.extend(desc.loader.map(|loader| loader.name().to_owned()));
         parts.extend(desc.tile.map(|tile| tile.to_string()));
         parts.extend(desc.swap_ab.map(|swapped| if swapped { "swapped" } else { "not swapped" }.to_owned()));
         parts.extend(desc.cluster.map(|cluster| format!("cluster {cluster}")));
@@ -257,6 +261,7 @@ mod tests {
             tiles: Vec::new(),
             swaps: Vec::new(),
             clusters: Vec::new(),
+            loaders: Vec::new(),
             schedules: Vec::new(),
             stages: Vec::new(),
             schedulers: Vec::new(),
