@@ -73,8 +73,8 @@ fn fits(spec: &Spec, tile: Mnk, narrowest: usize) -> bool {
         LoaderId::GLOBAL_TO_REGISTER => (tile.m + tile.n) * tile.k * spec.a.bits() / 32,
         // Columns of shared memory that arrive along K: four times as many copies as of 16 bytes.
         _ if matches!(spec.instruction, InstructionId::SIMT) && narrowest < 8 => 48 * 32 * warps_m * warps_n,
-        // Chunks that straddle two vectors each.
-        _ if narrowest < 4 => 64 * 32 * warps_m * warps_n,
+        // Chunks that straddle two vectors each, in the registers that hold the accumulators too.
+        _ if spec.instruction == InstructionId::MMA_SYNC && narrowest < 4 => 64 * 32 * warps_m * warps_n,
         // Rounding takes registers where it is not one instruction.
         _ if spec.a == Dtype::Tf32 && narrowest < 8 => 48 * 32 * warps_m * warps_n,
         _ => return true,
