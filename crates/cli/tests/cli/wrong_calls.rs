@@ -91,7 +91,7 @@ fn each_is_one_sentence() {
         ),
         (
             "--a a.npy --b b.npy --schedule fast",
-            "--schedule `fast` is not a schedule: use one of Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm",
+            "--schedule `fast` is not a schedule: use one of Auto, Multistage, WarpSpecialized, Pingpong, Cooperative, OneSm, TwoSm, Gemv",
         ),
         (
             "--a pair.safetensors:w --b pair.safetensors:v --arch sm90 --schedule pingpong --scheduler streamk",
