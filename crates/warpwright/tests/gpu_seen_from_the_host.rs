@@ -11,7 +11,7 @@ use warpwright::runtime::backend::{Backend, BackendExecutable, BackendGraph, Bac
 use warpwright::runtime::{
     CaptureError, Invocation, KernelInfo, LoadError, MemoryError, Program, StreamError, TensorMapFault, TensorMapSpec,
 };
-use warpwright::{BuildError, DeviceInfo, PlanError, RunError, Space};
+use warpwright::{BuildError, DeviceInfo, PlanError, RunError, ScheduleId, SchedulerId, Space};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -216,6 +216,20 @@ fn a_named_schedule_is_refused_and_auto_takes_what_exists() -> Result {
     let older = GemmBuilder::<Sm80, bf16, f32>::auto().build(&device)?.explain(&Problem::dense(4096, 4096, 4096))?;
     assert!(older.contains("Sm100 kernels run here too"), "{older}");
     assert_eq!(load(&counts.loads), 0, "Auto slots are compiled at the first run");
+    Ok(())
+}
+
+#[test]
+fn a_scheduler_that_cannot_feed_a_schedule_is_refused_before_anything_is_compiled() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::h200());
+    let grouped = GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().scheduler::<Grouped>();
+    let error = grouped.build(&device).err().ok_or("it was built")?.to_string();
+    assert!(error.contains("Grouped tile scheduler has no device code for Cooperative kernels yet"), "{error}");
+    let mut desc = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
+    (desc.schedule, desc.scheduler) = (ScheduleId::PINGPONG, SchedulerId::STREAM_K);
+    let error = AnyGemm::new(&desc, &device).err().ok_or("it was built")?.to_string();
+    assert!(error.contains("StreamK tile scheduler cannot feed a Pingpong kernel"), "{error}");
+    assert_eq!(load(&counts.loads), 0);
     Ok(())
 }
 

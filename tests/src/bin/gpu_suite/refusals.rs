@@ -2,6 +2,7 @@
 
 use crate::Part;
 use warpwright::prelude::*;
+use warpwright::{ScheduleId, SchedulerId};
 
 pub fn run(device: &Device) -> Part {
     check(device).map_err(|e| e.to_string())
@@ -29,9 +30,13 @@ fn check(device: &Device) -> Result<String, Box<dyn std::error::Error>> {
             GemmBuilder::<Sm90, f16, f32>::auto().b::<i4>().scales::<Blockwise<128>>().schedule::<Cooperative>();
         let built = named.build(device).map(drop).map_err(|e| e.to_string());
         refused("i4 by wgmma", built, &["Cooperative", "no device code yet"])?;
-        let named = GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().scheduler::<StreamK>();
+        let named = GemmBuilder::<Sm90, bf16, f32>::auto().schedule::<Cooperative>().scheduler::<Grouped>();
         let built = named.build(device).map(drop).map_err(|e| e.to_string());
-        refused("Cooperative stream-K", built, &["StreamK", "no device code for Cooperative kernels yet"])?;
+        refused("Cooperative of groups", built, &["Grouped", "no device code for Cooperative kernels yet"])?;
+        let mut desc = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
+        (desc.schedule, desc.scheduler) = (ScheduleId::PINGPONG, SchedulerId::STREAM_K);
+        let built = AnyGemm::new(&desc, device).map(drop).map_err(|e| e.to_string());
+        refused("Pingpong stream-K", built, &["StreamK", "cannot feed", "Pingpong"])?;
     }
     let types =
         GemmBuilder::<Sm80, f16, f32>::auto().output::<e2m1>().build(device).map(drop).map_err(|e| e.to_string());
