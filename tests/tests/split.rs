@@ -263,13 +263,17 @@ fn every_ordering_of_fix_up_is_needed() -> Result {
         (SchedulerId::SPLIT_K_SERIAL, "st.release.gpu", "st.relaxed.gpu"),
         (
             SchedulerId::SPLIT_K_SERIAL,
-            "partials.store(accumulators);\n        __syncthreads();",
+            "partials.store(accumulators);\n        Accumulators::Team::synchronize();",
             "partials.store(accumulators);",
         ),
         (SchedulerId::SPLIT_K, "atom.acq_rel.gpu", "atom.relaxed.gpu"),
         (SchedulerId::SPLIT_K, "atom.acq_rel.gpu", "atom.release.gpu"),
         (SchedulerId::SPLIT_K, "atom.acq_rel.gpu", "atom.acquire.gpu"),
-        (SchedulerId::SPLIT_K, ".store(accumulators);\n        __syncthreads();", ".store(accumulators);"),
+        (
+            SchedulerId::SPLIT_K,
+            ".store(accumulators);\n        Accumulators::Team::synchronize();",
+            ".store(accumulators);",
+        ),
     ];
     planted.into_par_iter().try_for_each(|(scheduler, from, to)| -> Result {
         let found: Vec<_> = (0..4).map(|seed| broken(scheduler, from, to, seed)).collect::<Result<_>>()?;

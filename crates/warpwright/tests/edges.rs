@@ -229,7 +229,10 @@ fn wrong_operands_are_errors_in_words() -> Result {
         "A has strides 32 (rows) and 2 (columns): one of them must be 1, so copy it into a dense tensor",
     );
     let bias = vec![0f32; 5];
-    says(builder().epilogue(acc() + row(&bias)).build(&device)?.run(&stream, &a, &b, &mut d), "is 1 x 1 x 5");
+    says(
+        builder().epilogue(acc() + row(&bias)).build(&device)?.run(&stream, &a, &b, &mut d),
+        "the row that is epilogue argument 0 has 5 elements, but N is 6: it has one value for each column of D",
+    );
     let mut fixed = builder().layouts::<ColumnMajor, RowMajor, RowMajor>().build(&device)?;
     says(
         fixed.run(&stream, &a, &b, &mut d),
