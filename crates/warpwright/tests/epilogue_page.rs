@@ -29,11 +29,11 @@ fn normal(x: f64) -> f64 {
 }
 
 #[test]
-fn ten_epilogues_are_what_the_page_says() -> Result<(), Box<dyn std::error::Error>> {
+fn the_epilogues_are_what_the_page_says() -> Result<(), Box<dyn std::error::Error>> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/epilogues.md"))?;
     let lines: Vec<String> =
         page.split("```rust\n").skip(1).map(|rest| plain(rest.split("```").next().unwrap_or(""))).collect();
-    assert_eq!(lines.len(), 10);
+    assert_eq!(lines.len(), 11);
     let of = |m: usize, n: usize, s: f32| ((m * 7 + n * 3) % 11) as f32 * s - 2.0;
     let o = Operands {
         bias: (0..N).map(|n| n as f32 * 0.25 - 3.0).collect(),
@@ -98,6 +98,26 @@ fn ten_epilogues_are_what_the_page_says() -> Result<(), Box<dyn std::error::Erro
     epilogue!(select(mask(&bits), acc(), constant!(0.0)), |acc, m, n| if bit(m, n) { acc } else { 0.0 });
     epilogue!(softplus(acc() + row_or(None::<&Vec<f32>>, 0.5)), |acc, m, n| (acc + 0.5).exp().ln_1p());
     assert_eq!(number, 10);
+    // What is stored on the side is the same values, of which D has the positive ones.
+    let mut z = Tensor::<f32>::zeros(M, N)?;
+    let mut largest = [f32::NAN];
+    macro_rules! stored {
+        ($e:expr) => {{
+            assert_eq!(lines[number], plain(stringify!($e)));
+            GemmBuilder::<Sm80, f16, f32>::auto().output::<f32>().epilogue($e).run(&a, &b)?
+        }};
+    }
+    let d = stored!(relu(aux_store(&mut z, amax(&mut largest, acc() + row(&bias)))));
+    let mut most = 0f64;
+    for (m, n) in (0..M).flat_map(|m| (0..N).map(move |n| (m, n))) {
+        let product = |k| a.get(m, k).map(f16::to_f64).unwrap_or(0.0) * b.get(k, n).map(f16::to_f64).unwrap_or(0.0);
+        let want = (0..K).map(product).sum::<f64>() + v(bias, n);
+        let (stored, kept) = (at(&z, m, n), at(&d, m, n));
+        assert!((stored - want).abs() <= 1e-6 * (1.0 + want.abs()), "{stored} at {m}, {n}, not {want}");
+        assert_eq!(kept, stored.max(0.0), "{m}, {n}");
+        most = most.max(stored.abs());
+    }
+    assert_eq!(f64::from(largest[0]), most);
     Ok(())
 }
 
