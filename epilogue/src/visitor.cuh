@@ -53,7 +53,6 @@ struct Visitor {
     using Epilogue = Tree;
     static constexpr int V = cfg::d_vector;
     static constexpr unsigned steps = cfg::slab_rows * cfg::slab_columns / (V * 32);
-    static_assert(steps * V * 32 == cfg::slab_rows * cfg::slab_columns, "a warp's vectors fill the slab exactly");
 
     const Params& params;
     unsigned slab;  // shared address of this warp's slab
@@ -68,6 +67,9 @@ struct Visitor {
 
     template <class Accumulators>
     __device__ __forceinline__ void run(const Work& w, const Accumulators& accumulators) const {
+        // Of a type, since kernels of other visitors have this text too, and NVRTC 13.0 judges all that names none.
+        static_assert(sizeof(Accumulators) > 0 && steps * V * 32 == cfg::slab_rows * cfg::slab_columns,
+                      "a warp's vectors fill the slab exactly");
         const Epilogue epilogue(params.epilogue, w.group);
         using Loads = typename Epilogue::template Loads<V>;
         Coordinates next;

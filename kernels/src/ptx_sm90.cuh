@@ -114,7 +114,7 @@ __device__ __forceinline__ void tma_load_multicast(unsigned target, const Tensor
 }
 
 // Policies of L2's as createpolicy makes them: lines that go first, as usual, or last.
-constexpr unsigned long long evict_first = 0x12f0000000000000ull, evict_normal = 0x16f0000000000000ull,
+constexpr unsigned long long evict_first = 0x12f0000000000000ull, evict_normal = 0x1000000000000000ull,
                              evict_last = 0x14f0000000000000ull;
 
 // Shared memory written by plain stores, for what the async proxy does later.

@@ -5,7 +5,7 @@ use crate::case::{self, Case};
 use crate::library::Library;
 use crate::prepare::Prepared;
 use crate::runner::{Outcome, Runner};
-use warpwright::Device;
+use warpwright::{Device, bf16};
 
 /// What a kernel of few rows is made of.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ k = {k}
 a = {{ type = "bf16", order = "row", pad = 8, data = "normal" }}
 b = {{ order = "column", pad = 16, data = "normal" }}
 c = {{ pad = 8, data = "normal" }}
-d = {{ type = "bf16", pad = 24 }}
+d = {{ type = "bf16", pad = {D_PAD} }}
 epilogue = "d = relu(row(sb)*column(sa)*(alpha*acc) + row(bias) + beta*source(c)) + tile(extra)"
 scalars = {{ alpha = 0.75, beta = -0.5 }}
 bind.bias = {{ kind = "row", data = "normal" }}
@@ -63,6 +63,13 @@ expect = "bound"
 "#
     );
     case::parse(&text).map_err(|e| e.to_string())?.pop().ok_or_else(|| "no row".into())
+}
+
+/// Elements behind each row of D.
+const D_PAD: usize = 24;
+
+fn pair(bytes: &[u8], at: usize) -> [u8; 2] {
+    [bytes[2 * at], bytes[2 * at + 1]]
 }
 
 /// Runs products of `m` rows by kernels that must agree in every bit, D's padding included.
@@ -83,8 +90,13 @@ pub fn alike(device: &Device, m: usize, extents: (usize, usize)) -> Result<usize
                 Outcome::Skipped { why } => return Err(format!("{of}: {why}")),
             };
             runs += 1;
-            if *first.get_or_insert_with(|| found.clone()) != found {
-                return Err(format!("{of}: bits differ from those of {:?}", kernels[0]));
+            let first = first.get_or_insert_with(|| found.clone());
+            let differing: Vec<usize> = (0..found.len() / 2).filter(|i| pair(first, *i) != pair(&found, *i)).collect();
+            if let Some(&at) = differing.first() {
+                let (count, leading) = (differing.len(), extents.0 + D_PAD);
+                let [one, other] = [first, &found].map(|d| bf16::from_bits(u16::from_le_bytes(pair(d, at))));
+                let at = (at / leading, at % leading);
+                return Err(format!("{of}: {count} elements differ from those of {:?}, at {at:?} {other} from {one}", kernels[0]));
             }
         }
     }

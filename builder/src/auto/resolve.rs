@@ -1,6 +1,6 @@
 use super::dot;
 use super::splits::{usual, with_splits};
-use super::tiles::{tiles, warp_group_tiles};
+use super::tiles::{LINE, tiles, warp_group_tiles};
 use super::{OperandFacts, PlanError, predict};
 use crate::tune::PlanChoice;
 use warpwright_arch::DeviceInfo;
@@ -324,6 +324,9 @@ fn for_each_tile(
         for cluster in clusters(spec, device, problem, tile) {
             let plan = with_tile(spec, device, problem, facts, transposed, tile, cluster);
             outcome.count(plan.map(|plan| {
+                if spec.tile.is_none() && spec.stages.is_none() && is_shallow(&plan, device) {
+                    return;
+                }
                 f(plan);
                 if spec.stages.is_none() && !device.is_host() {
                     fewer_stages(&plan).for_each(&mut *f);
@@ -376,6 +379,16 @@ fn clusters(spec: &Spec, device: &DeviceInfo, problem: &Problem, tile: Mnk) -> V
         }
         _ => vec![one],
     }
+}
+
+/// Lines of K that a warp group's pipeline holds at least: with three or two of them an H200 takes up to 1.6 times as long as by a
+/// smaller tile (`benches/results/h200_auto.md`).
+const FEWEST_LINES: usize = 4;
+
+/// Whether a kernel of warp groups has too little shared memory left for its stages.
+fn is_shallow(plan: &KernelPlan, device: &DeviceInfo) -> bool {
+    let bytes = plan.resources.stages * plan.tile.k * plan.spec.a.bits() / 8;
+    plan.spec.instruction == InstructionId::WGMMA && !device.is_host() && bytes < FEWEST_LINES * LINE
 }
 
 /// The plan with shallower pipelines, which leave room for more blocks.

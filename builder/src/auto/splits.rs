@@ -3,7 +3,7 @@
 use warpwright_arch::DeviceInfo;
 use warpwright_kernels::device_code;
 use warpwright_schedulers::Tiles;
-use warpwright_spec::{InstructionId, KernelPlan, Problem, ProblemKind, SchedulerId};
+use warpwright_spec::{InstructionId, KernelPlan, Mnk, Problem, ProblemKind, SchedulerId};
 
 /// Parts that K may be cut into.
 const PARTS: &[usize] = &[2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
@@ -61,7 +61,8 @@ pub(super) fn with_splits(
     let dense = matches!(problem.kind(), ProblemKind::Dense | ProblemKind::Batched);
     // One way to bring blocks together at a time.
     let lone = plan.cluster.blocks() == 1;
-    let written = |scheduler| dense && lone && device_code::scheduler(scheduler, plan.spec.schedule);
+    let fit = sums_fit(plan);
+    let written = |scheduler| dense && lone && fit && device_code::scheduler(scheduler, plan.spec.schedule);
     if written(SchedulerId::STREAM_K) {
         plans.push(with(SchedulerId::STREAM_K, 1));
     }
@@ -69,6 +70,16 @@ pub(super) fn with_splits(
         plans.extend(useful.map(|p| with(SchedulerId::SPLIT_K, p)));
     }
     plans
+}
+
+/// Accumulators of a warp group's thread beyond which putting parts together spills.
+const MOST_SUMS: usize = 96;
+
+/// Whether a thread has the registers to put a tile's parts together.
+fn sums_fit(plan: &KernelPlan) -> bool {
+    let Mnk { m, n, .. } = plan.tile;
+    let groups = plan.resources.warp_groups(&plan.spec).max(1);
+    plan.spec.instruction != InstructionId::WGMMA || m * n / (128 * groups) <= MOST_SUMS
 }
 
 /// What hands out whole tiles.

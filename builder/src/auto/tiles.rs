@@ -44,7 +44,7 @@ const FEWEST_COLUMNS: usize = 32;
 /// Steps below that, of which D has no more columns.
 const FEW_COLUMNS: usize = 8;
 /// Bytes of a line of shared memory in the widest swizzle.
-const LINE: usize = 128;
+pub const LINE: usize = 128;
 /// Accumulators of the largest tiles that are also tried two lines deep: their K tiles are multiplied in less time than they are
 /// requested.
 const SHALLOW: usize = 64 * 64;
