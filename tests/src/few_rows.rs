@@ -96,7 +96,10 @@ pub fn alike(device: &Device, m: usize, extents: (usize, usize)) -> Result<usize
                 let (count, leading) = (differing.len(), extents.0 + D_PAD);
                 let [one, other] = [first, &found].map(|d| bf16::from_bits(u16::from_le_bytes(pair(d, at))));
                 let at = (at / leading, at % leading);
-                return Err(format!("{of}: {count} elements differ from those of {:?}, at {at:?} {other} from {one}", kernels[0]));
+                return Err(format!(
+                    "{of}: {count} elements differ from those of {:?}, at {at:?} {other} from {one}",
+                    kernels[0]
+                ));
             }
         }
     }
