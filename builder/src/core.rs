@@ -14,7 +14,7 @@ use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
 use warpwright_runtime::{Device, Executable, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{
-    Extents, InstructionId, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, Violation, check,
+    Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, Violation, check,
 };
 
 /// A spec on a device. Cheap to clone; clones share their plans.
@@ -199,29 +199,10 @@ impl Core {
             (None, Some(plan)) => plan,
             _ => auto::resolve_split(&self.spec, self.device.info(), problem, facts, self.splits)?,
         };
-        if plan.spec.instruction == InstructionId::DOT && self.is_gpu() {
-            plan = self.without_dots(problem, facts)?;
-        }
         if let Some((raster, swizzle)) = self.walk {
             (plan.raster, plan.swizzle) = (raster, swizzle);
         }
         Ok(plan)
-    }
-
-    fn is_gpu(&self) -> bool {
-        !self.device.is_host() && self.device.emulated().is_none()
-    }
-
-    /// The best plan of other instructions. On an H200 dot products gave NaN where memory behind the last vector holds NaN, which no
-    /// emulated device shows: until the cause is known they run there alone.
-    fn without_dots(&self, problem: &Problem, facts: &OperandFacts) -> Result<KernelPlan, PlanError> {
-        let schedule = self.spec.schedule;
-        if !matches!(schedule, ScheduleId::AUTO) || self.choice.is_some() {
-            return Err(PlanError::Unproven { schedule: ScheduleId::GEMV, device: self.device.name().to_owned() });
-        }
-        let all = auto::ranked(&self.spec, self.device.info(), problem, facts)?;
-        let other = all.into_iter().find(|plan| plan.spec.instruction != InstructionId::DOT);
-        other.ok_or(PlanError::Rule(Violation::NoSchedule { arch: self.spec.arch, schedule }))
     }
 
     /// What won a race, where the caller decided nothing.

@@ -113,8 +113,8 @@ __device__ __forceinline__ void read_step(DotStep& step, int rows_left, int k_le
 #pragma unroll
         for (unsigned p = 0; p < Dot::parts; ++p) {
             const int along = (Dot::along_k ? k_left : rows_left) - static_cast<int>(Dot::step(p));
-            const int valid = across > 0 ? max(0, min(along, static_cast<int>(Dot::width))) : 0;
-            read(step[l][p], l, p, checked ? valid : Dot::width);
+            const bool all = !checked || (across > 0 && along >= static_cast<int>(Dot::width));
+            read(step[l][p], l, p, all ? Dot::width : across > 0 ? max(0, along) : 0);
         }
     }
 }
@@ -203,16 +203,17 @@ struct Gemv : SingleRole {
 
     // Those `skipped` steps of K behind `vector`.
     __device__ __forceinline__ void factors(Factors& x, const ElementB* from, bool whole, unsigned skipped) const {
-        const int valid = max(0, min(k_left - static_cast<int>(skipped), Factors::size));
-        const int count = whole ? Factors::size : valid;
+        // Not by whether min(max(left, 0), size) is the size: for negative numbers too, ptxas 13.0 takes it for true on sm_90a.
+        const int left = k_left - static_cast<int>(skipped);
+        const bool all = whole || left >= Factors::size;
         if constexpr (Dot::vectors_along_k && Dot::vector_width * sizeof(ElementB) >= 4) {
-            if (count == Factors::size) {
+            if (all) {
                 load_vector<Dot::vector_width>(x, from);
                 return;
             }
         }
         x = {};
-        load_elements(x, from, vector_stride(), count);
+        load_elements(x, from, vector_stride(), all ? Factors::size : max(0, left));
     }
 
     // Of access p of every line along K, or of whole lines.

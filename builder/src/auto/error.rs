@@ -112,14 +112,4 @@ pub enum PlanError {
         /// What was given.
         choice: PlanChoice,
     },
-    /// Device code that did not pass on a GPU.
-    #[error(
-        "{schedule} kernels are not right on {device} in every case yet: leave the schedule out, or run them on `Device::emulator()` or `Device::host()`"
-    )]
-    Unproven {
-        /// The schedule that was named.
-        schedule: ScheduleId,
-        /// The device.
-        device: String,
-    },
 }
