@@ -13,9 +13,7 @@ use warpwright_kernels::lower::{DeviceCall, RepeatedCall};
 use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
 use warpwright_runtime::{Device, Executable, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
 use warpwright_schedulers::WorkspaceRegions;
-use warpwright_spec::{
-    Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, Violation, check,
-};
+use warpwright_spec::{Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check};
 
 /// A spec on a device. Cheap to clone; clones share their plans.
 #[derive(Clone)]
