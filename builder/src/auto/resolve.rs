@@ -1,5 +1,5 @@
 use super::dot;
-use super::splits::{usual, with_splits};
+use super::splits::{FEWEST_K_TILES, usual, with_splits};
 use super::tiles::{LINE, tiles, warp_group_tiles};
 use super::{OperandFacts, PlanError, predict};
 use crate::tune::PlanChoice;
@@ -36,17 +36,29 @@ pub fn resolve_split(
     facts: &OperandFacts,
     parts: Option<usize>,
 ) -> Result<KernelPlan, PlanError> {
+    let best = fastest(spec, device, problem, facts, parts, |_| true)?;
+    best.ok_or(PlanError::Rule(Violation::NoSchedule { arch: spec.arch, schedule: spec.schedule }))
+}
+
+/// The plan that the model takes for the fastest of those that `wanted` is true of.
+fn fastest(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+    parts: Option<usize>,
+    wanted: impl Fn(&KernelPlan) -> bool,
+) -> Result<Option<KernelPlan>, PlanError> {
     let mut best: Option<(f64, KernelPlan)> = None;
     plans(spec, device, problem, facts, parts, &mut |plan| {
-        let rank = predict(&plan, device, problem).rank();
-        if best.as_ref().is_none_or(|(least, _)| rank < *least) {
-            best = Some((rank, plan));
+        if wanted(&plan) {
+            let rank = predict(&plan, device, problem).rank();
+            if best.as_ref().is_none_or(|(least, _)| rank < *least) {
+                best = Some((rank, plan));
+            }
         }
     })?;
-    match best {
-        Some((_, plan)) => Ok(plan),
-        None => Err(PlanError::Rule(Violation::NoSchedule { arch: spec.arch, schedule: spec.schedule })),
-    }
+    Ok(best.map(|(_, plan)| plan))
 }
 
 /// Every plan that [`resolve`] chooses from, for tuners: tiles, stages, splits.
@@ -91,8 +103,7 @@ pub fn resolve_choice(
     facts: &OperandFacts,
     choice: &PlanChoice,
 ) -> Result<KernelPlan, PlanError> {
-    let all = ranked(spec, device, problem, facts)?;
-    let found = all.into_iter().find(|plan| PlanChoice::of(plan) == *choice);
+    let found = fastest(spec, device, problem, facts, None, |plan| PlanChoice::of(plan) == *choice)?;
     found.ok_or(PlanError::NoSuchPlan { choice: *choice })
 }
 
@@ -354,9 +365,6 @@ fn open_tiles(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &Opera
     list.into_iter().map(user).collect()
 }
 
-/// Fewest K tiles of one of the parts that a cluster's blocks have.
-const FEWEST_K_TILES: usize = 4;
-
 /// The clusters to consider, in the user's terms: a pair whose blocks share one operand where there are tiles for both, and blocks
 /// that share a tile's K where there are fewer tiles than blocks.
 fn clusters(spec: &Spec, device: &DeviceInfo, problem: &Problem, tile: Mnk) -> Vec<Mnk> {
@@ -382,7 +390,7 @@ fn clusters(spec: &Spec, device: &DeviceInfo, problem: &Problem, tile: Mnk) -> V
 }
 
 /// Lines of K that a warp group's pipeline holds at least: with three or two of them an H200 takes up to 1.6 times as long as by a
-/// smaller tile (`benches/results/h200_auto.md`).
+/// smaller tile (`benches/results/h200_sm90_small.md`).
 const FEWEST_LINES: usize = 4;
 
 /// Whether a kernel of warp groups has too little shared memory left for its stages.

@@ -8,7 +8,7 @@ use warpwright_spec::{InstructionId, KernelPlan, Mnk, Problem, ProblemKind, Sche
 /// Parts that K may be cut into.
 const PARTS: &[usize] = &[2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
 /// Fewest K tiles of a part, but for dot products: below, loading the first one costs as much as all others.
-const FEWEST_K_TILES: usize = 4;
+pub(super) const FEWEST_K_TILES: usize = 4;
 /// Parts of a split-K kernel on the CPU, whose results then do not depend on how many threads it has.
 const ON_HOST: usize = 4;
 

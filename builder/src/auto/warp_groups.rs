@@ -1,6 +1,7 @@
 //! How long kernels take whose warp groups multiply what another warp loads.
 
 use super::model::{CHAINED, EXCHANGE, MEMORY_LATENCY, Model, Prediction, memory_bytes};
+use super::tiles::LINE;
 use warpwright_arch::DeviceInfo;
 use warpwright_schedulers::{TileSpace, decompose};
 use warpwright_spec::{MajorId, Mnk, PROMOTION, Problem, ScheduleId, SchedulerId};
@@ -27,8 +28,6 @@ const SENT_BYTES: f64 = 6.0;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
 const SHARED_PORT: f64 = 128.0;
-/// Bytes of a line of shared memory in the widest swizzle.
-const LINE: usize = 128;
 /// Bytes of K of one instruction.
 const DEPTH_BYTES: usize = 32;
 /// Rows of A of one instruction.

@@ -90,13 +90,7 @@ impl RaceEntrant {
 
     /// The kernel on a device, for operands that lie as the problem says.
     pub(super) fn build(&self, device: &Device, problem: &RaceProblem) -> Result<AnyGemm, BuildError> {
-        let spec = Spec {
-            order_a: self.spec.order_a.or(Some(problem.order_a)),
-            order_b: self.spec.order_b.or(Some(problem.order_b)),
-            order_d: self.spec.order_d.or(Some(problem.order_d)),
-            ..self.spec
-        };
-        let mut gemm = AnyGemm::from_spec(&spec, device)?;
+        let mut gemm = AnyGemm::from_spec(&problem.laid(&self.spec), device)?;
         if let Some((raster, swizzle)) = self.walk {
             gemm = gemm.rasterized(raster, swizzle);
         }

@@ -4,7 +4,7 @@ use crate::auto::OperandFacts;
 use warpwright_arch::DeviceInfo;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{Order as Memory, Strided};
-use warpwright_spec::{Alignment, CopyWidths, Mnk, Order, Problem, default_output};
+use warpwright_spec::{Alignment, CopyWidths, Mnk, Order, Problem, Spec, default_output};
 
 /// Bytes of the widest copy.
 const WIDEST: usize = 16;
@@ -94,6 +94,16 @@ impl RaceProblem {
             order_c: self.order_d,
             order_d: self.order_d,
             widths: CopyWidths { a: width(0, self.a, self.order_a), b: width(1, self.b, self.order_b), c: WIDEST, d },
+        }
+    }
+
+    /// A spec whose operands lie as these do, where it leaves that open.
+    pub(crate) fn laid(&self, spec: &Spec) -> Spec {
+        Spec {
+            order_a: spec.order_a.or(Some(self.order_a)),
+            order_b: spec.order_b.or(Some(self.order_b)),
+            order_d: spec.order_d.or(Some(self.order_d)),
+            ..*spec
         }
     }
 

@@ -2,7 +2,7 @@ use super::choice::PlanChoice;
 use crate::auto::{self, PlanError};
 use crate::race::{RaceEntrant, RaceProblem};
 use warpwright_arch::DeviceInfo;
-use warpwright_spec::{GemmDesc, Spec};
+use warpwright_spec::GemmDesc;
 
 /// The plans that the model takes for the fastest, as entrants of a race: as many as `count`, and the first is `auto`, what is
 /// chosen without a record.
@@ -15,12 +15,7 @@ pub fn shortlist(
     problem: &RaceProblem,
     count: usize,
 ) -> Result<Vec<RaceEntrant>, PlanError> {
-    let spec = Spec {
-        order_a: desc.order_a.or(Some(problem.order_a)),
-        order_b: desc.order_b.or(Some(problem.order_b)),
-        order_d: desc.order_d.or(Some(problem.order_d)),
-        ..desc.spec()?
-    };
+    let spec = problem.laid(&desc.spec()?);
     let mut entrants: Vec<RaceEntrant> = Vec::new();
     let mut chosen = Vec::new();
     for plan in auto::ranked(&spec, device, &problem.problem(), &problem.facts())? {
