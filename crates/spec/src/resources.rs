@@ -325,18 +325,26 @@ impl ResourcePlan {
         offset + bytes
     }
 
-    /// Registers of a thread that multiplies.
-    pub const fn consumer_registers(&self) -> usize {
+    /// The role of a kind.
+    pub const fn role(&self, kind: RoleKind) -> Option<Role> {
         let mut i = 0;
         while i < self.roles.len() {
-            if let Some(Role { kind: RoleKind::Mma, registers, .. }) = self.roles.get(i)
-                && registers > 0
+            if let Some(role) = self.roles.get(i)
+                && role.kind as u8 == kind as u8
             {
-                return registers;
+                return Some(role);
             }
             i += 1;
         }
-        self.registers
+        None
+    }
+
+    /// Registers of a thread that multiplies.
+    pub const fn consumer_registers(&self) -> usize {
+        match self.role(RoleKind::Mma) {
+            Some(Role { registers, .. }) if registers > 0 => registers,
+            _ => self.registers,
+        }
     }
 
     /// Warp groups that share a tile's rows, where warp groups multiply.
@@ -352,14 +360,10 @@ impl ResourcePlan {
 
     /// Threads of the role that loads: all, where no role does nothing else.
     pub const fn loading_threads(&self) -> usize {
-        let mut i = 0;
-        while i < self.roles.len() {
-            if let Some(Role { kind: RoleKind::Load, warps, .. }) = self.roles.get(i) {
-                return 32 * warps;
-            }
-            i += 1;
+        match self.role(RoleKind::Load) {
+            Some(Role { warps, .. }) => 32 * warps,
+            None => self.threads,
         }
-        self.threads
     }
 
     /// Whether the epilogue is staged in bytes of the stages.

@@ -68,7 +68,7 @@ struct Description {
 
 /// Unaligned chunks that a thread has registers for: a role that only loads has few, and other threads hold accumulators.
 fn straddling_chunks(plan: &KernelPlan, tile: &Tile) -> usize {
-    if let Some(load) = plan.resources.roles.iter().find(|role| role.kind == RoleKind::Load) {
+    if let Some(load) = plan.resources.role(RoleKind::Load) {
         return (load.registers.saturating_sub(STRADDLING.0) / STRADDLING.1).max(1);
     }
     // With many accumulators more would spill.

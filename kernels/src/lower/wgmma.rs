@@ -208,7 +208,7 @@ impl TmaOperand {
 
 /// Writes the rest of `namespace cfg`, `OperandA`, `OperandB`, `namespace cluster` and `Wgmma`.
 pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LowerError> {
-    let registers = |kind| plan.resources.roles.iter().find(|role| role.kind == kind).map_or(0, |role| role.registers);
+    let registers = |kind| plan.resources.role(kind).map_or(0, |role| role.registers);
     let Mnk { m, n, k } = plan.cluster;
     let columns = plan.resources.partial_columns;
     let _ = write!(
