@@ -4,36 +4,14 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod device;
+mod machine_code;
 
 use device::{Case, PLAIN, plan};
-use std::path::PathBuf;
-use std::process::Command;
+use machine_code::{opcodes, skipped};
 use warpwright_arch::ArchId;
-use warpwright_kernels::lower;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::nvrtc;
 use warpwright_spec::*;
-
-fn skipped(missing: &str) {
-    assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
-    eprintln!("SKIPPED: {missing}");
-}
-
-/// The opcodes of machine code, in order.
-fn opcodes(cubin: &[u8]) -> Option<Vec<String>> {
-    let nvdisasm = PathBuf::from(std::env::var_os("WARPWRIGHT_NVDISASM")?);
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let file = folder.path().join("kernel.cubin");
-    std::fs::write(&file, cubin).expect("the cubin is written");
-    let output = Command::new(nvdisasm).arg("-c").arg(&file).output().expect("nvdisasm runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let opcode = |line: &str| -> Option<String> {
-        let (address, rest) = line.trim().strip_prefix("/*")?.split_once("*/")?;
-        let code = address.chars().all(|c| c.is_ascii_hexdigit());
-        code.then(|| rest.split_whitespace().find(|w| !w.starts_with('@')).unwrap_or_default().to_owned())
-    };
-    Some(text.lines().filter_map(opcode).collect())
-}
 
 fn cases() -> Vec<Case> {
     use Dtype::*;
@@ -83,20 +61,13 @@ fn the_machine_code_holds_what_the_arithmetic_says() {
     }
     for case in cases() {
         let plan = plan(&case);
-        let source = lower::source(&plan).unwrap_or_else(|e| panic!("{case:?}: {e}"));
         let target = match case.arch {
             ArchId::SM75 => "sm_75",
             ArchId::SM80 => "sm_80",
             ArchId::SM89 => "sm_89",
             _ => "sm_90a",
         };
-        let target = target.parse().unwrap();
-        let compiled = nvrtc::compile(&source, &plan.name(), target, &[]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
-        let advisories: Vec<_> = nvrtc::advisories(&compiled.log).collect();
-        assert!(advisories.is_empty(), "{case:?}: {advisories:?}");
-        let Some(codes) = opcodes(&compiled.cubin) else {
-            return skipped("WARPWRIGHT_NVDISASM names no nvdisasm");
-        };
+        let Some(codes) = opcodes(&case, &plan, target) else { return };
         let count = |prefix: &str| codes.iter().filter(|code| code.starts_with(prefix)).count();
         if case.loader.is_some() {
             // Four lines, with and without bounds; the rows are copied in one place.

@@ -4,12 +4,11 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod device;
+mod machine_code;
 
 use device::{Case, PLAIN, families, node, plan};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::Command;
-use warpwright_arch::{ArchId, Target};
+use machine_code::{opcodes, skipped};
+use warpwright_arch::ArchId;
 use warpwright_epilogue::{acc, column, epilogue_fn, previous, relu, row, source};
 use warpwright_kernels::lower::{self, LowerError};
 use warpwright_numeric::{Dtype, bf16};
@@ -123,12 +122,6 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Says what is missing, or fails where nothing may be.
-fn skipped(missing: &str) {
-    assert!(std::env::var_os("WARPWRIGHT_REQUIRE_NVRTC").is_none(), "{missing}");
-    eprintln!("SKIPPED: {missing}");
-}
-
 macro_rules! need_nvrtc {
     () => {
         if let Err(missing) = nvrtc::version() {
@@ -138,48 +131,18 @@ macro_rules! need_nvrtc {
     };
 }
 
-/// Machine code by opcode, up to the first dot.
-fn opcodes(cubin: &[u8]) -> Option<BTreeMap<String, usize>> {
-    let nvdisasm = PathBuf::from(std::env::var_os("WARPWRIGHT_NVDISASM")?);
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let file = folder.path().join("kernel.cubin");
-    std::fs::write(&file, cubin).expect("the cubin is written");
-    let output = Command::new(nvdisasm).arg("-c").arg(&file).output().expect("nvdisasm runs");
-    let mut counts = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        // `/*0a30*/ @!P0 LDGSTS.E.BYPASS.128 [R1], … ;`
-        let Some((address, rest)) = line.trim().strip_prefix("/*").and_then(|l| l.split_once("*/")) else { continue };
-        if !address.chars().all(|c| c.is_ascii_hexdigit()) {
-            continue;
-        }
-        let opcode = rest.split_whitespace().find(|w| !w.starts_with('@')).unwrap_or_default();
-        *counts.entry(opcode.trim_end_matches(';').to_owned()).or_insert(0) += 1;
-    }
-    Some(counts)
-}
-
-/// Counts of machine code by the beginnings of opcodes.
-struct Code(BTreeMap<String, usize>);
+/// Machine code by the beginnings of opcodes.
+struct Code(Vec<String>);
 
 impl Code {
     fn count(&self, prefix: &str) -> usize {
-        self.0.iter().filter(|(op, _)| op.starts_with(prefix)).map(|(_, n)| n).sum()
+        self.0.iter().filter(|opcode| opcode.starts_with(prefix)).count()
     }
 }
 
 /// Compiles a case's kernel; none if nvdisasm is missing.
 fn code(case: &Case, target: &str) -> Option<Code> {
-    let plan = plan(case);
-    let source = lower::source(&plan).unwrap_or_else(|e| panic!("{case:?}: {e}"));
-    let target: Target = target.parse().unwrap();
-    let compiled = nvrtc::compile(&source, &plan.name(), target, &[]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
-    let advisories: Vec<_> = nvrtc::advisories(&compiled.log).collect();
-    assert!(advisories.is_empty(), "{case:?}: {advisories:?}");
-    let counts = opcodes(&compiled.cubin);
-    if counts.is_none() {
-        skipped("WARPWRIGHT_NVDISASM names no nvdisasm");
-    }
-    counts.map(Code)
+    opcodes(case, &plan(case), target).map(Code)
 }
 
 /// What a target's machine code multiplies with, how many of them an mma.sync is, and the mma.sync of a 16 x 8 x 32-byte step.
@@ -259,19 +222,9 @@ fn the_machine_code_holds_what_the_arithmetic_says() {
     need_nvrtc!();
     for (i, case) in cases().into_iter().enumerate() {
         let plan = plan(&case);
-        let source = lower::source(&plan).unwrap();
         for target in if i < 2 { &["sm_80", "sm_90a"][..] } else { &["sm_80"] } {
-            let target: Target = target.parse().unwrap();
-            let compiled =
-                nvrtc::compile(&source, &plan.name(), target, &[]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
-            let advisories: Vec<_> = nvrtc::advisories(&compiled.log).collect();
-            assert!(advisories.is_empty(), "{case:?}: {advisories:?}");
-            let Some(counts) = opcodes(&compiled.cubin) else {
-                skipped("WARPWRIGHT_NVDISASM names no nvdisasm");
-                continue;
-            };
-            let count =
-                |prefix: &str| counts.iter().filter(|(op, _)| op.starts_with(prefix)).map(|(_, n)| n).sum::<usize>();
+            let Some(code) = code(&case, target) else { continue };
+            let count = |prefix: &str| code.count(prefix);
             let (warps_m, warps_n) = plan.resources.warps;
             let (warp_m, warp_n, blocks) = (case.tile.m / warps_m, case.tile.n / warps_n, case.tile.k / 16);
             // The K loop is not unrolled: one tile's instructions.
