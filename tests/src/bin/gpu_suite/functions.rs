@@ -1,6 +1,7 @@
 //! The library's epilogue functions: their device texts against the host's bodies, and what they cost.
 
 use crate::Part;
+use crate::turns::{Result, by_turns};
 use warpwright::epilogue::functions;
 use warpwright::epilogue::parse::{Argument, NameKind, expression};
 use warpwright::runtime::Strided;
@@ -8,8 +9,6 @@ use warpwright::{
     AnyGemm, ArchId, Arg, Args, CallArgs, Device, Dtype, GemmDesc, Order, ScheduleId, Tensor, bf16, check_functions,
 };
 use warpwright_tests::random::{draw, normal};
-
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Every function, on random arguments.
 pub fn run(device: &Device) -> Part {
@@ -69,7 +68,6 @@ impl Operands {
 
     /// The median time with an epilogue over that without.
     fn overhead(&self, device: &Device, schedule: ScheduleId, text: &str) -> Result<f64> {
-        const ROUNDS: usize = 15;
         // Small products are launched often enough for a mark to tell.
         let [m, n, k] = self.shape;
         let launches = ((1usize << 36) / (m * n * k)).clamp(1, 16);
@@ -86,24 +84,12 @@ impl Operands {
         }
         let mut d = Tensor::<bf16>::zeros_on(&self.stream, Strided::dense(m, n, Order::RowMajor))?;
         let b = self.b.view().transposed();
-        let mut times = [Vec::new(), Vec::new()];
-        for round in 0..ROUNDS + 3 {
-            for (which, (gemm, args)) in [(&plain, Args::new()), (&fused, args)].into_iter().enumerate() {
-                let before = self.stream.mark()?;
-                for _ in 0..launches {
-                    let call = CallArgs { epilogue: args, ..CallArgs::default() };
-                    gemm.run_raw(&self.stream, self.a.view().raw(), b.raw(), d.view_mut()?.into_raw(), call)?;
-                }
-                let seconds = self.stream.mark()?.seconds_since(&before)?;
-                if round >= 3 {
-                    times[which].push(seconds);
-                }
+        by_turns(&self.stream, [(&plain, Args::new()), (&fused, args)], |gemm, args| {
+            for _ in 0..launches {
+                let call = CallArgs { epilogue: args, ..CallArgs::default() };
+                gemm.run_raw(&self.stream, self.a.view().raw(), b.raw(), d.view_mut()?.into_raw(), call)?;
             }
-        }
-        let [plain, fused] = times.map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
-        });
-        Ok(fused / plain)
+            Ok(())
+        })
     }
 }

@@ -32,6 +32,7 @@ mod splits;
 mod table;
 mod threads;
 mod timeline;
+mod turns;
 mod walks;
 
 use rayon::prelude::*;

@@ -2,14 +2,13 @@
 
 use crate::Part;
 use crate::proven::Proven;
+use crate::turns::{Result, by_turns};
 use warpwright::epilogue::parse::{NameKind, expression};
 use warpwright::prelude::*;
 use warpwright::runtime::RawViewMut;
 use warpwright::{Arg, Args, CallArgs};
 use warpwright_tests::random::{draw, normal};
 use warpwright_tests::sinks::{check, rows};
-
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Every row whose kernels this device runs, against values from outside.
 pub fn run(device: &Device, small: bool, proven: &mut Proven) -> Part {
@@ -50,7 +49,6 @@ pub fn cost(device: &Device, small: bool) -> Part {
 /// The median time with an epilogue over that without.
 fn overhead(device: &Device, text: &str) -> Result<f64> {
     const SIZE: usize = 8192;
-    const ROUNDS: usize = 15;
     let stream = device.new_stream()?;
     let matrix = |key: u64| -> Result<Tensor<e4m3>> {
         let of = |i: usize, j: usize| e4m3::from_f32(normal(draw(key, (i * SIZE + j) as u64)) as f32);
@@ -83,21 +81,8 @@ fn overhead(device: &Device, text: &str) -> Result<f64> {
         }
     }
     let b = b.view().transposed();
-    let mut times = [Vec::new(), Vec::new()];
-    for round in 0..ROUNDS + 3 {
-        for (which, (gemm, args)) in [(&plain, Args::new()), (&fused, args)].into_iter().enumerate() {
-            let call = CallArgs { epilogue: args, ..CallArgs::default() };
-            let before = stream.mark()?;
-            gemm.run_raw(&stream, a.view().raw(), b.raw(), d.view_mut()?.into_raw(), call)?;
-            let seconds = stream.mark()?.seconds_since(&before)?;
-            if round >= 3 {
-                times[which].push(seconds);
-            }
-        }
-    }
-    let [plain, fused] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    });
-    Ok(fused / plain)
+    by_turns(&stream, [(&plain, Args::new()), (&fused, args)], |gemm, args| {
+        let call = CallArgs { epilogue: args, ..CallArgs::default() };
+        Ok(gemm.run_raw(&stream, a.view().raw(), b.raw(), d.view_mut()?.into_raw(), call)?)
+    })
 }
