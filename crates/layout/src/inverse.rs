@@ -39,7 +39,8 @@ const fn sort(flat: &Layout) -> Sorted {
 }
 
 impl Layout {
-    /// The largest layout `r` with `self(r(i)) = i`.
+    /// The largest layout `r` with `self(r(i)) = i`, but where modes have equal strides: which of them comes first is then CuTe's
+    /// choice, and a larger one may begin with another.
     ///
     /// # Errors
     /// None of its own; dynamic strides end the inverse.
