@@ -16,6 +16,7 @@
 
 mod bench;
 mod choice;
+mod clocks;
 mod compile;
 mod faults;
 mod functions;
@@ -121,7 +122,7 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 19] = [
+    let parts: [(&str, Run<'_>); 20] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
@@ -135,6 +136,7 @@ fn main() -> ExitCode {
         ("few rows", Box::new(|_| few_rows(&device, options.small))),
         ("chains", Box::new(|_| chains(&device, options.small))),
         ("ping-pong", Box::new(|_| timeline::run(&device, options.small))),
+        ("epilogues' clocks", Box::new(|_| clocks::run(&device, options.small))),
         ("split kernels", Box::new(|_| splits::run(&device, options.small))),
         ("outputs", Box::new(|p| sinks::run(&device, options.small, p))),
         ("outputs' cost", Box::new(|_| sinks::cost(&device, options.small))),

@@ -4,8 +4,8 @@
 use warpwright::kernels::lower;
 use warpwright::prelude::*;
 use warpwright::runtime::{Invocation, WorkspacePtr};
-use warpwright::spec::Problem;
-use warpwright::{Arguments, ScheduleId, SchedulerId};
+use warpwright::spec::{Node, Problem};
+use warpwright::{Arg, Args, Arguments, ScheduleId, SchedulerId};
 use warpwright_tests::launched::{NotOnTheHost, packed};
 
 use crate::Part;
@@ -68,11 +68,31 @@ fn with_timers(source: &str) -> Result<String> {
 }
 
 fn timeline(device: &Device) -> Result<String> {
+    judge(&record(device, &Node::LoadAcc, &[])?)
+}
+
+/// The mean clocks that products and epilogues of a tile take side by side, of a tree whose arguments are these numbers; a row where
+/// there is none.
+pub fn clocks(device: &Device, node: &'static Node, arguments: &[Option<f64>]) -> Result<[u64; 2]> {
+    let (mut products, mut epilogues, mut turns) = (0, 0, 0);
+    for turn in record(device, node, arguments)?.chunks(STAMPS).filter(|turn| turn[2] > 0) {
+        products += turn[1] - turn[0];
+        epilogues += turn[2] - turn[1];
+        turns += 1;
+    }
+    if turns == 0 {
+        return Err("nothing was recorded".into());
+    }
+    Ok([products / turns, epilogues / turns])
+}
+
+fn record(device: &Device, node: &'static Node, arguments: &[Option<f64>]) -> Result<Vec<u64>> {
     let (m, n, k) = EXTENTS;
     let desc = GemmDesc {
         schedule: ScheduleId::PINGPONG,
         scheduler: SchedulerId::PERSISTENT,
         tile: Some(Mnk::new(128, 128, 64)),
+        epilogue: node,
         ..GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32)
     };
     let problem = Problem::dense(m, n, k);
@@ -88,11 +108,16 @@ fn timeline(device: &Device) -> Result<String> {
     let blocks = device.info().sms as usize;
     let record = Tensor::<f64>::zeros_on(&stream, Strided::dense(blocks, TURNS * STAMPS, Order::RowMajor))?;
     let partials = WorkspacePtr { address: record.view().raw().address(), bytes: record.view().raw().bytes() };
+    let row = Tensor::<f32>::zeros_on(&stream, Strided::dense(1, n, Order::RowMajor))?;
+    let mut args = Args::new();
+    for argument in arguments {
+        args.push(argument.map_or(Arg::Read(row.view().raw()), Arg::Number));
+    }
     let arguments = Arguments {
         a: a.view().raw(),
         b: b.view().transposed().raw(),
         d: d.view_mut()?.into_raw(),
-        epilogue: &Default::default(),
+        epilogue: &args,
         extra: &[],
     };
     let at = lower::DeviceWorkspace { partials, ..Default::default() };
@@ -105,8 +130,7 @@ fn timeline(device: &Device) -> Result<String> {
         unsafe { executable.run(&stream, &invocation) }?;
     }
     stream.synchronize()?;
-    let stamps: Vec<u64> = record.to_host(&stream)?.to_vec()?.into_iter().map(f64::to_bits).collect();
-    judge(&stamps)
+    Ok(record.to_host(&stream)?.to_vec()?.into_iter().map(f64::to_bits).collect())
 }
 
 fn judge(stamps: &[u64]) -> Result<String> {
