@@ -5,7 +5,7 @@ use core::fmt;
 use crate::decay::reach;
 use crate::error::within;
 use crate::layout::{OFFSET, wide_sum};
-use crate::recast::{gcd, recast_ratio};
+use crate::recast::gcd;
 use crate::{Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
 /// `swizzle ∘ offset ∘ layout`: the function `c ↦ swizzle(offset + layout(c))`.
@@ -283,48 +283,6 @@ impl ComposedLayout {
     /// The same composed layout with every integer static.
     pub const fn to_static(&self) -> Self {
         Self { swizzle: self.swizzle, offset: Int::Static(self.offset.value()), layout: self.layout.to_static() }
-    }
-
-    /// Offsets counted in elements `factor` times wider.
-    ///
-    /// # Errors
-    /// As [`Layout::upcast`] and [`Swizzle::upcast`]; [`LayoutError::OffsetDivisibility`] for an offset between such elements.
-    pub const fn upcast(&self, factor: i64) -> Result<Self, LayoutError> {
-        tri!(self.check());
-        let layout = tri!(self.layout.upcast(factor));
-        if self.offset.value() % factor != 0 {
-            return Err(LayoutError::OffsetDivisibility { offset: self.offset, factor });
-        }
-        let swizzle = if self.swizzle.is_identity() { self.swizzle } else { tri!(self.swizzle.upcast(factor)) };
-        Ok(Self { swizzle, offset: self.offset.div(Int::Static(factor)), layout })
-    }
-
-    /// Offsets counted in elements `factor` times narrower.
-    ///
-    /// # Errors
-    /// As [`Layout::downcast`] and [`Swizzle::downcast`]; [`LayoutError::Overflow`] for an offset that does not fit.
-    pub const fn downcast(&self, factor: i64) -> Result<Self, LayoutError> {
-        let layout = tri!(self.layout.downcast(factor));
-        let far = self.offset.value() as i128 * factor as i128;
-        tri!(within("the offset in front of the layout", far, Layout::LIMIT));
-        let swizzle = if self.swizzle.is_identity() { self.swizzle } else { tri!(self.swizzle.downcast(factor)) };
-        Ok(Self { swizzle, offset: self.offset.mul(Int::Static(factor)), layout })
-    }
-
-    /// Offsets in elements of `old_bits` become offsets in elements of `new_bits`.
-    ///
-    /// # Errors
-    /// As [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
-    pub const fn recast(&self, old_bits: i64, new_bits: i64) -> Result<Self, LayoutError> {
-        let (up, down) = tri!(recast_ratio(old_bits, new_bits));
-        let mut out = *self;
-        if up > 1 {
-            out = tri!(out.upcast(up));
-        }
-        if down > 1 {
-            out = tri!(out.downcast(down));
-        }
-        Ok(out)
     }
 }
 

@@ -224,7 +224,9 @@ impl CoordinateLayout {
     /// # Errors
     /// As [`Layout::local_tile`] and [`map`](Self::map).
     pub fn local_tile(&self, tiler: &Tiler<'_>, coord: &Coord<'_>) -> Result<Self, LayoutError> {
-        let tile = self.map(|l| l.zipped_divide(tiler))?.slice(&Coord::ByMode(&[Coord::All, *coord]))?;
+        let tiled = self.map(|l| l.zipped_divide(tiler))?;
+        tiled.weighted.shape.mode(1).has_tile(coord)?;
+        let tile = tiled.slice(&Coord::ByMode(&[Coord::All, *coord]))?;
         Ok(Self { origin: tile.origin, weighted: tile.weighted.unpack_first()? })
     }
 }

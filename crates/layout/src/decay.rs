@@ -174,6 +174,7 @@ impl ComposedLayout {
     /// As [`Layout::local_tile`].
     pub const fn local_tile(&self, tiler: &Tiler<'_>, coord: &Coord<'_>) -> Result<(Self, i64), LayoutError> {
         let tiled = tri!(self.zipped_divide(tiler));
+        tri!(tiled.layout.shape.mode(1).has_tile(coord));
         let (kept, offset) = tri!(tiled.slice_and_offset(&Coord::ByMode(&[Coord::All, *coord])));
         Ok((kept.with(tri!(kept.layout.unpack_first())), offset))
     }

@@ -213,6 +213,22 @@ pub enum LayoutError {
         /// The factor.
         factor: i64,
     },
+    /// Upcast: the swizzle takes elements that become one to different places.
+    UpcastSwizzle {
+        /// The swizzle.
+        swizzle: Swizzle,
+        /// The factor.
+        factor: i64,
+    },
+    /// A recast behind a swizzle or an offset: what is one wide element is not `factor` neighbours, in order.
+    NotNeighbours {
+        /// `"upcast"` or `"downcast"`.
+        operation: &'static str,
+        /// The stride of the mode that steps backwards, or over what other modes reach.
+        stride: Int,
+        /// The factor.
+        factor: i64,
+    },
     /// Downcast: no mode has stride 1, so there are no adjacent elements to split.
     DowncastStride,
     /// A count (of elements, bits, threads) that must be positive, or a power of two where the text says so.
@@ -265,6 +281,40 @@ pub enum LayoutError {
         /// The largest index of one.
         last: Int,
     },
+    /// A tile coordinate beyond the tiles that there are.
+    NoSuchTile {
+        /// The mode of the grid of tiles.
+        mode: ModePath,
+        /// The coordinate.
+        coordinate: i64,
+        /// How many tiles that mode has.
+        tiles: Int,
+    },
+    /// A layout that must number things, but leaves numbers out or gives one twice.
+    NotNumbering {
+        /// What is numbered.
+        what: &'static str,
+        /// How many there are.
+        count: Int,
+        /// How many numbers from 0 on are given, each once.
+        numbered: Int,
+    },
+    /// A layout that must tell things apart, but may give two of them one number.
+    NotApart {
+        /// What is numbered.
+        what: &'static str,
+        /// The stride that is not beyond what smaller ones reach.
+        stride: Int,
+    },
+    /// A tiled MMA's permutation that the atoms do not divide.
+    PermutedExtent {
+        /// M, N or K.
+        axis: char,
+        /// Elements of the permutation.
+        extent: Int,
+        /// What all atoms have together along the axis.
+        atoms: Int,
+    },
     /// A lane's access to shared memory that the hardware has not.
     Access {
         /// What must hold.
@@ -307,6 +357,13 @@ pub enum LayoutError {
         have: Int,
         /// What the atom needs a multiple of.
         atom: Int,
+    },
+    /// What one thread moves with a copy atom is no number of whole elements.
+    ElementsOfAtom {
+        /// Bits of an element.
+        element_bits: u32,
+        /// Bits that a thread moves.
+        bits: Int,
     },
     /// An address that is none of the data's.
     Outside {
@@ -427,6 +484,16 @@ impl fmt::Display for LayoutError {
             Self::UpcastDivisibility { stride, factor } => {
                 write!(f, "upcast: stride {stride} neither divides {factor} nor is a multiple of it")
             }
+            Self::UpcastSwizzle { swizzle, factor } => write!(
+                f,
+                "upcast: {swizzle} takes elements apart of which {factor} would be one: bits that it reads within such a group \
+                 must not change bits above it"
+            ),
+            Self::NotNeighbours { operation, stride, factor } => write!(
+                f,
+                "{operation}: with the mode of stride {stride} the parts of an element are not {factor} neighbours in order, as \
+                 behind a swizzle or an offset they must be: let one mode step through them, forwards"
+            ),
             Self::DowncastStride => f.write_str("downcast: no mode has static stride 1, so no elements are adjacent"),
             Self::Count { what, value } => write!(f, "{what} cannot be {value}"),
             Self::Swizzle { bits, base, shift } => write!(
@@ -447,6 +514,29 @@ impl fmt::Display for LayoutError {
                 "thread {thread} is none of the {} threads, whose indices end at {}: give the index of one of them",
                 threads.value(),
                 last.value()
+            ),
+            Self::NoSuchTile { mode, coordinate, tiles } => write!(
+                f,
+                "tile {coordinate} is none of the {} tiles of {mode} of the grid: give 0 to {}",
+                tiles.value(),
+                tiles.value() - 1
+            ),
+            Self::NotNumbering { what, count, numbered } => write!(
+                f,
+                "the layout of {what} must give the numbers 0 to {} once each, but from 0 on only {} are given so: use strides \
+                 that make it compact",
+                count.value() - 1,
+                numbered.value()
+            ),
+            Self::NotApart { what, stride } => write!(
+                f,
+                "the layout of {what} must give no number twice, but stride {stride} is not beyond what smaller strides reach"
+            ),
+            Self::PermutedExtent { axis, extent, atoms } => write!(
+                f,
+                "the permutation of {axis} has {} elements, but the atoms have {} along it: give a multiple of these",
+                extent.value(),
+                atoms.value()
             ),
             Self::Access { rule, value } => write!(f, "a warp's access to shared memory: {rule}, not {value}"),
             Self::OffsetDivisibility { offset, factor } => write!(
@@ -469,6 +559,12 @@ impl fmt::Display for LayoutError {
             Self::TooFew { what, have, atom } => {
                 write!(f, "the tiled copy has {have} {what}: its atom needs a multiple of {atom}")
             }
+            Self::ElementsOfAtom { element_bits, bits } => write!(
+                f,
+                "a thread moves {} bits with this atom, which is no number of elements of {element_bits} bits: the width must \
+                 divide them",
+                bits.value()
+            ),
             Self::Outside { offset } => {
                 write!(
                     f,

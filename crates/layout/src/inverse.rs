@@ -39,6 +39,38 @@ const fn sort(flat: &Layout) -> Sorted {
 }
 
 impl Layout {
+    /// Whether the layout gives each of the numbers below its size once, as a layout of threads must.
+    ///
+    /// # Errors
+    /// [`LayoutError::NotNumbering`] with `what` when it does not.
+    pub(crate) const fn numbers(&self, what: &'static str) -> Result<(), LayoutError> {
+        let (count, numbered) = (self.size(), tri!(self.to_static().right_inverse()).size());
+        if numbered.value() != count.value() {
+            return Err(LayoutError::NotNumbering { what, count, numbered });
+        }
+        Ok(())
+    }
+
+    /// Whether the strides are above 0 and each is beyond what smaller ones reach, so that no number comes twice.
+    ///
+    /// # Errors
+    /// [`LayoutError::NotApart`] with `what` when they are not.
+    pub(crate) const fn tells_apart(&self, what: &'static str) -> Result<(), LayoutError> {
+        let flat = tri!(self.to_static().coalesce());
+        let (sorted, mut reach, mut n) = (sort(&flat), 0, 0);
+        while n < sorted.len {
+            let (s, stride) = (flat.shape.get(sorted.order[n]), flat.stride.get(sorted.order[n]));
+            if !s.is(1) {
+                if stride.value() <= reach {
+                    return Err(LayoutError::NotApart { what, stride });
+                }
+                reach += (s.value() - 1) * stride.value();
+            }
+            n += 1;
+        }
+        Ok(())
+    }
+
     /// The largest layout `r` with `self(r(i)) = i`, but where modes have equal strides: which of them comes first is then CuTe's
     /// choice, and a larger one may begin with another.
     ///
@@ -64,7 +96,17 @@ impl Layout {
         tri!(out.finish()).coalesce()
     }
 
-    /// The layout `l` with `self(l(self(i))) = self(i)`; `l(self(i)) = i` when the layout is injective.
+    /// The layout `l` with `self(l(self(i))) = self(i)`; `l(self(i)) = i` when the layout is injective. What one that is not takes to
+    /// an offset more than once comes back to one coordinate alone, which may be beyond the size: there the last mode goes on, of
+    /// this layout and of `l` alike.
+    ///
+    /// ```
+    /// use warpwright_layout::layout;
+    /// let l = layout!((4, 8):(3, 3));
+    /// let inverse = l.left_inverse()?;
+    /// assert_eq!((inverse.eval(l.eval(3)), inverse.eval(30), l.eval(40)), (12, 40, 30));
+    /// # Ok::<(), warpwright_layout::LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::DynamicStride`], [`LayoutError::LeftInverseDivisibility`] when the strides do not nest, and

@@ -200,6 +200,17 @@ impl Layout {
         c.add(Int::ONE)
     }
 
+    /// The least and the greatest offset.
+    pub(crate) const fn bounds(&self) -> [i64; 2] {
+        let (mut bounds, mut i) = ([0; 2], 0);
+        while i < self.shape.leaves() {
+            let reach = (self.shape.get(i).value() - 1) * self.stride.get(i).value();
+            bounds[(reach > 0) as usize] += reach;
+            i += 1;
+        }
+        bounds
+    }
+
     /// Whether shape and stride are static.
     pub const fn is_static(&self) -> bool {
         self.shape.is_static() && self.stride.is_static()

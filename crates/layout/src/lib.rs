@@ -82,6 +82,7 @@ mod complement;
 mod compose;
 mod composed;
 mod composed_inverse;
+mod composed_recast;
 mod coord;
 mod coordinate_layout;
 mod decay;

@@ -7,9 +7,11 @@ impl Layout {
     /// the tiles of that mode as a further mode, so `(1,_)` on (M, K) gives (BLK_M, BLK_K, k). CuTe's `local_tile`.
     ///
     /// # Errors
-    /// As [`zipped_divide`](Self::zipped_divide) and [`slice`](Self::slice).
+    /// [`LayoutError::NoSuchTile`] for a coordinate beyond the tiles, and those of [`zipped_divide`](Self::zipped_divide) and
+    /// [`slice`](Self::slice).
     pub const fn local_tile(&self, tiler: &Tiler<'_>, coord: &Coord<'_>) -> Result<(Self, i64), LayoutError> {
         let tiled = tri!(self.zipped_divide(tiler));
+        tri!(tiled.shape.mode(1).has_tile(coord));
         let (kept, offset) = tri!(tiled.slice(&Coord::ByMode(&[Coord::All, *coord])));
         Ok((tri!(kept.unpack_first()), offset))
     }

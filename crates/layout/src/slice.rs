@@ -35,6 +35,35 @@ impl Coord<'_> {
     }
 }
 
+impl IntTuple {
+    /// Whether `coord` is within this shape of a grid of tiles, as far as it is nested like it: what is not, a slice refuses.
+    pub(crate) const fn has_tile(&self, coord: &Coord<'_>) -> Result<(), LayoutError> {
+        self.has_tile_at(Cursor::START, coord, ModePath::ROOT)
+    }
+
+    const fn has_tile_at(&self, at: Cursor, coord: &Coord<'_>, mode: ModePath) -> Result<(), LayoutError> {
+        match coord {
+            Coord::All => {}
+            Coord::At(coordinate) => {
+                let tiles = self.product_at(at);
+                if *coordinate < 0 || *coordinate >= tiles.value() {
+                    return Err(LayoutError::NoSuchTile { mode, coordinate: *coordinate, tiles });
+                }
+            }
+            Coord::ByMode(modes) => {
+                if self.is_tuple_at(at) && modes.len() == self.rank_at(at) {
+                    let mut i = 0;
+                    while i < modes.len() {
+                        tri!(self.has_tile_at(self.child_at(at, i), &modes[i], mode.child(i)));
+                        i += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Layout {
     /// The modes that `coord` keeps, and the offset of the coordinates that it fixes. Kept modes inside a nested
     /// coordinate move up beside the others, as in CuTe; with nothing kept the layout is `():()`.

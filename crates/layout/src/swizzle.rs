@@ -122,10 +122,27 @@ impl Swizzle {
     /// The swizzle on offsets in elements `factor` times wider (a power of two).
     ///
     /// # Errors
-    /// [`LayoutError::Count`] when the factor is not a power of two.
+    /// [`LayoutError::Count`] when the factor is not a power of two, [`LayoutError::UpcastSwizzle`] when the swizzle takes what becomes
+    /// one element apart.
     pub const fn upcast(&self, factor: i64) -> Result<Self, LayoutError> {
-        let log = tri!(log2(factor));
-        let base = self.base - log;
+        if tri!(self.scattering(factor)) != 0 {
+            return Err(LayoutError::UpcastSwizzle { swizzle: *self, factor });
+        }
+        self.upcast_fields(factor)
+    }
+
+    /// The bits of an offset within `factor` elements that change a bit of which element of `factor` it is.
+    pub(crate) const fn scattering(&self, factor: i64) -> Result<i64, LayoutError> {
+        let within = (1i64 << tri!(log2(factor))) - 1;
+        if self.shift >= 0 {
+            return Ok(0);
+        }
+        Ok(self.source_mask() & within & !(within >> -self.shift))
+    }
+
+    /// [`upcast`](Self::upcast) for offsets that have none of the [`scattering`](Self::scattering) bits.
+    pub(crate) const fn upcast_fields(&self, factor: i64) -> Result<Self, LayoutError> {
+        let base = self.base - tri!(log2(factor));
         if base >= 0 {
             return Self::new(self.bits, base, self.shift);
         }

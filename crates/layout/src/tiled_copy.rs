@@ -39,14 +39,16 @@ impl TiledCopy {
     /// `make_tiled_copy`.
     ///
     /// # Errors
-    /// [`LayoutError::TooFew`] when threads or values are no multiple of the atom's, and those of
-    /// [`Layout::raked_product`].
+    /// [`LayoutError::NotNumbering`] when `threads` or `values` leave a number out or give one twice, [`LayoutError::TooFew`] when
+    /// they are no multiple of the atom's, and those of [`Layout::raked_product`].
     pub const fn new(
         atom: CopyAtom,
         element_bits: u32,
         threads: &Layout,
         values: &Layout,
     ) -> Result<Self, LayoutError> {
+        tri!(threads.numbers("the copy's threads"));
+        tri!(values.numbers("the copy's values"));
         let mn = tri!(threads.raked_product(values));
         let domain = tri!(IntTuple::flat(&[threads.size(), values.size()]));
         let tv = tri!(tri!(mn.right_inverse()).with_shape(domain));
@@ -58,7 +60,8 @@ impl TiledCopy {
     ///
     /// # Errors
     /// [`LayoutError::TooFew`] when threads or values are no multiple of the atom's; [`LayoutError::Rank`] when `tv` is not
-    /// of rank 2.
+    /// of rank 2; [`LayoutError::Outside`] when it reaches beyond the tile; [`LayoutError::ElementsOfAtom`] when what a thread moves is
+    /// no number of whole elements.
     pub const fn from_tv(atom: CopyAtom, element_bits: u32, tv: Layout, tiler: IntTuple) -> Result<Self, LayoutError> {
         let tiler = tiler.product_each();
         let (mut strides, mut i) = ([Int::ZERO; IntTuple::MAX_LEAVES], 0);
@@ -80,13 +83,26 @@ impl TiledCopy {
         tv: Layout,
         tiler: Layout,
     ) -> Result<Self, LayoutError> {
+        let sides = [&atom.src, &atom.dst, &atom.reference];
+        let mut i = 0;
+        while i < sides.len() {
+            let bits = sides[i].mode(1).size();
+            if element_bits == 0 || bits.value() % element_bits as i64 != 0 {
+                return Err(LayoutError::ElementsOfAtom { element_bits, bits });
+            }
+            i += 1;
+        }
         let src = tri!(atom.src.recast(1, element_bits as i64));
         let dst = tri!(atom.dst.recast(1, element_bits as i64));
         let reference = tri!(atom.reference.recast(1, element_bits as i64));
         if tv.rank() != 2 {
             return Err(LayoutError::Rank { operation: "TiledCopy", found: tv.rank(), needed: 2 });
         }
-        let mut i = 0;
+        let [first, last] = tv.bounds();
+        if first < 0 || last >= tiler.size().value() {
+            return Err(LayoutError::Outside { offset: if first < 0 { first } else { last } });
+        }
+        i = 0;
         while i < 2 {
             let (have, atom) = (tv.mode(i).size(), reference.mode(i).size());
             if have.value() % atom.value() != 0 {

@@ -49,12 +49,13 @@ impl TiledMma {
     /// `atom` repeated by `atom_layout_mnk`, whose modes are M, N and K (missing ones are 1).
     ///
     /// # Errors
-    /// [`LayoutError::TooManyModes`] above rank 3, and those of [`Layout::tiled_product`].
+    /// [`LayoutError::TooManyModes`] above rank 3, [`LayoutError::NotApart`] when atoms would share threads, and those of [`Layout::tiled_product`].
     pub const fn new(atom: MmaAtom, atom_layout_mnk: &Layout) -> Result<Self, LayoutError> {
         let rank = atom_layout_mnk.rank();
         if rank > 3 {
             return Err(LayoutError::TooManyModes { operation: "TiledMma", given: rank, rank: 3 });
         }
+        tri!(atom_layout_mnk.tells_apart("the MMA's atoms"));
         let atoms = tri!(atom_layout_mnk.append(3));
         let thr_layout_vmnk = tri!(atom.thr_id.tiled_product(&Tiler::Layout(&atoms)));
         Ok(Self { atom, thr_layout_vmnk, permutations: [None; 3] })
@@ -63,7 +64,8 @@ impl TiledMma {
     /// The same with the coordinates of axis `axis` (0 M, 1 N, 2 K) permuted, or its tile enlarged, by `permutation`.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] when there is no such axis.
+    /// [`LayoutError::Rank`] when there is no such axis, [`LayoutError::NotNumbering`] when it is no permutation of its elements,
+    /// and [`LayoutError::PermutedExtent`] when these are no multiple of what the atoms have along the axis.
     pub const fn with_permutation(mut self, axis: usize, permutation: &Layout) -> Result<Self, LayoutError> {
         if axis > 2 {
             return Err(LayoutError::Rank {
@@ -71,6 +73,11 @@ impl TiledMma {
                 found: axis.saturating_add(1),
                 needed: 3,
             });
+        }
+        tri!(permutation.numbers("the MMA's permuted elements"));
+        let (extent, atoms) = (permutation.size(), self.atoms(axis));
+        if extent.value() % atoms.value() != 0 {
+            return Err(LayoutError::PermutedExtent { axis: ['M', 'N', 'K'][axis], extent, atoms });
         }
         self.permutations[axis] = Some(*permutation);
         Ok(self)
@@ -99,8 +106,13 @@ impl TiledMma {
     const fn tile(&self, axis: usize) -> Int {
         match &self.permutations[axis] {
             Some(p) => p.size(),
-            None => Int::Static(self.atom.shape_mnk[axis]).mul(self.thr_layout_vmnk.mode(axis + 1).size()),
+            None => self.atoms(axis),
         }
+    }
+
+    /// What all atoms have along the axis.
+    const fn atoms(&self, axis: usize) -> Int {
+        Int::Static(self.atom.shape_mnk[axis]).mul(self.thr_layout_vmnk.mode(axis + 1).size())
     }
 
     const fn permutation(&self, axis: usize) -> Tiler<'_> {

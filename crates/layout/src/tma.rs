@@ -6,6 +6,11 @@ use crate::{ComposedLayout, IntTuple, Layout, LayoutError, Swizzle, idx2crd};
 /// Most dimensions of a tensor map.
 pub const MAX_RANK: usize = 5;
 
+/// The most shared memory that a block has.
+const SHARED_BYTES: i64 = 232_448;
+/// Where a box may begin in shared memory.
+const BOX_ALIGNMENT: i64 = 128;
+
 /// What a tensor map must say so that TMA moves a tile between global memory and its place in shared memory.
 ///
 /// Dimension 0 is the contiguous one. A tile whose shared layout is not one box in order takes several copies: box `n`
@@ -58,8 +63,8 @@ impl TensorMap {
         if rank > MAX_RANK || global.shape().leaves() != rank {
             return Err(refused("a tensor has at most 5 modes, each one integer", global.shape().leaves() as i64));
         }
-        if element_bits == 0 || element_bits > 128 {
-            return Err(refused("elements must have 1 to 128 bits", element_bits.into()));
+        if !matches!(element_bits, 4 | 8 | 16 | 32 | 64) {
+            return Err(refused("elements must have 4, 8, 16, 32 or 64 bits", element_bits.into()));
         }
         let bits = i128::from(element_bits);
         let swizzle = swizzle_of(&tile.swizzle, element_bits)?;
@@ -79,13 +84,23 @@ impl TensorMap {
         let aligned = |elements: i64| i128::from(elements) * bits % (8 * 16) == 0;
         let map = Self {
             extents: modes.iter().map(|&mode| global.shape().get(mode).value() as u64).collect(),
-            byte_strides: modes[1..].iter().map(|&mode| byte(global.stride().get(mode).value()) as u64).collect(),
+            byte_strides: modes[1..]
+                .iter()
+                .map(|&mode| match global.shape().get(mode).value() {
+                    // Nothing steps along it, but the driver checks its stride as it does the others.
+                    1 => 16,
+                    _ => byte(global.stride().get(mode).value()) as u64,
+                })
+                .collect(),
             box_extents: modes.iter().map(|&mode| boxes[mode] as u32).collect(),
             swizzle,
             places,
             tile: extents,
             modes,
         };
+        if element_bits == 4 && !map.extents[0].is_multiple_of(2) {
+            return Err(refused("the contiguous extent of 4-bit elements must be even", map.extents[0] as i64));
+        }
         map.check(global, byte, aligned)?;
         Ok(map)
     }
@@ -118,6 +133,21 @@ impl TensorMap {
         let span = i64::from(self.swizzle.row_bytes());
         if self.swizzle != SmemSwizzle::None && inner > span {
             return Err(refused("the contiguous extent of the box must be within the swizzle's span", inner));
+        }
+        // Behind a swizzle a box's rows are its span apart, however short they are.
+        let one_row = self.box_extents[1..].iter().all(|extent| *extent == 1);
+        if self.swizzle != SmemSwizzle::None && inner < span && !one_row {
+            return Err(refused("the rows of a swizzled box must be as long as the swizzle's span", inner));
+        }
+        let whole = byte(self.box_elements());
+        if whole > SHARED_BYTES {
+            return Err(refused("a box must fit shared memory, 232448 bytes", whole));
+        }
+        if self.boxes() > 1 && whole % BOX_ALIGNMENT != 0 {
+            return Err(refused(
+                "boxes must begin at multiples of 128 bytes in shared memory, so their size must be one",
+                whole,
+            ));
         }
         Ok(())
     }
@@ -178,11 +208,13 @@ fn swizzle_of(swizzle: &Swizzle, element_bits: u32) -> Result<SmemSwizzle, Layou
     if swizzle.is_identity() {
         return Ok(SmemSwizzle::None);
     }
-    let bytes = swizzle.downcast(element_bits.into())?.upcast(8)?;
+    let bytes = swizzle.downcast(element_bits.into()).and_then(|bits| bits.upcast(8));
     let kinds = [SmemSwizzle::B32, SmemSwizzle::B64, SmemSwizzle::B128, SmemSwizzle::B128Atom32];
-    let found = kinds.into_iter().find(|kind| kind.on_bytes() == bytes);
-    found
-        .ok_or(refused("the swizzle must be one of 32, 64 or 128 bytes; the bits that it moves are", bytes.bits.into()))
+    let found = kinds.into_iter().find(|kind| Ok(kind.on_bytes()) == bytes);
+    found.ok_or(refused(
+        "the swizzle must be one of 32, 64 or 128 bytes; the bits that it moves are",
+        swizzle.bits.into(),
+    ))
 }
 
 /// What follows what in shared memory: `places` cut where it leaves one mode of the tile for the next.

@@ -359,3 +359,100 @@ fn swizzled_products_move_whole_blocks_or_are_refused() {
     }
     assert!(moved > 1000 && refused > 1000, "{moved} and {refused}");
 }
+
+/// The coordinates of `narrow` for each of `wide`, which counts `factor` neighbours as one in the modes that step through them.
+fn groups(narrow: &Layout, wide: &Layout, factor: i64) -> Vec<Vec<i64>> {
+    let mut groups = vec![Vec::new(); wide.size().value() as usize];
+    for i in 0..narrow.size().value() {
+        let (mut rest, mut at, mut before) = (i, 0, 1);
+        for leaf in 0..narrow.shape().leaves() {
+            let (extent, step) = (narrow.shape().get(leaf).value(), narrow.stride().get(leaf).value().abs());
+            let neighbours = if step == 0 { 1 } else { (factor / step).max(1) };
+            at += rest % extent / neighbours * before;
+            (rest, before) = (rest / extent, before * wide.shape().get(leaf).value());
+        }
+        groups[at as usize].push(i);
+    }
+    groups
+}
+
+/// Swizzles of either direction over layouts of any order, with steps within the wider element and across it: an upcast takes
+/// each group of elements to the one that they are in, and is refused where they are in several; a downcast takes them back.
+#[test]
+fn recasts_keep_neighbours_together_or_are_refused() {
+    let layouts = [
+        "_16:_1",
+        "_8:_2",
+        "_8:_4",
+        "_8:_-1",
+        "(_4,_4):(_1,_4)",
+        "(_4,_4):(_4,_1)",
+        "(_2,_8):(_8,_1)",
+        "(_8,_2):(_2,_1)",
+        "(_2,_2,_4):(_4,_1,_16)",
+        "(_6,_4):(_1,_8)",
+        "(_3,_2):(_1,_2)",
+        "(_4,_2):(_1,_2)",
+        "(_4,_4):(_1,_1)",
+        "(_2,_4):(_0,_1)",
+        "(_1,_8):(_3,_1)",
+        "(_4,_8):(_2,_16)",
+        "(_8,_64):(_64,_1)",
+    ];
+    let (mut up, mut down, mut refused) = (0, 0, [0; 2]);
+    for layout in layouts.map(|text| text.parse::<Layout>().unwrap()) {
+        for swizzle in swizzles().into_iter().filter(|s| !s.is_identity()) {
+            for (factor, offset) in [(2, 0), (4, 0), (4, 8), (8, 24)] {
+                let c = ComposedLayout::new(swizzle, layout).with_offset(Int::Static(offset)).unwrap();
+                // What the algebra says of the layout alone is not asked here.
+                let Ok(alone) = layout.upcast(factor) else { continue };
+                let together = groups(&layout, &alone, factor).into_iter().map(|group| {
+                    let mut elements = group.iter().map(|i| c.eval(*i).div_euclid(factor));
+                    let first = elements.next().unwrap();
+                    elements.all(|element| element == first).then_some(first)
+                });
+                let together: Option<Vec<i64>> = together.collect();
+                match c.upcast(factor) {
+                    Ok(wide) => {
+                        let table = (0..wide.size().value()).map(|i| wide.eval(i)).collect();
+                        assert_eq!(Some(table), together, "{c} by {factor} is not {wide}");
+                        up += 1;
+                    }
+                    Err(error) => {
+                        let known =
+                            matches!(error, LayoutError::UpcastSwizzle { .. } | LayoutError::NotNeighbours { .. });
+                        // Backwards, and where modes meet, the swizzle may happen to mend what the layout breaks.
+                        let plain = (0..layout.shape().leaves()).all(|i| layout.stride().get(i).value() >= 0);
+                        assert!(known && (together.is_none() || !plain), "{c} by {factor}: {error}");
+                        refused[0] += 1;
+                    }
+                }
+            }
+            for factor in [2, 4] {
+                let c = ComposedLayout::new(swizzle, layout).with_offset(Int::Static(3)).unwrap();
+                let ones = layout.stride().iter().filter(|d| d.is(1) || d.is(-1)).count();
+                match c.downcast(factor) {
+                    Ok(narrow) => {
+                        for (i, group) in groups(&narrow.layout, &layout, factor).into_iter().enumerate() {
+                            let expected: Vec<i64> = (0..factor).map(|k| c.eval(i as i64) * factor + k).collect();
+                            let got: Vec<i64> = group.into_iter().map(|j| narrow.eval(j)).collect();
+                            assert_eq!(got, expected, "{c} by {factor}: {narrow}");
+                        }
+                        down += 1;
+                    }
+                    Err(LayoutError::NotNeighbours { operation: "downcast", .. }) => {
+                        assert!(ones > 1, "{c}");
+                        refused[1] += 1;
+                    }
+                    Err(error) => assert!(error == LayoutError::DowncastStride, "{c}: {error}"),
+                }
+            }
+        }
+    }
+    assert!(up > 500 && down > 500 && refused[0] > 300 && refused[1] > 20, "{up}, {down}, {refused:?}");
+    // The swizzle alone: without a layout all offsets count.
+    let backwards = Swizzle::new(3, 1, -3).unwrap();
+    assert_eq!(backwards.upcast(4), Err(LayoutError::UpcastSwizzle { swizzle: backwards, factor: 4 }));
+    assert_eq!(backwards.upcast(2), Swizzle::new(3, 0, -3));
+    assert_eq!(backwards.upcast(128), Swizzle::new(0, 0, -3));
+}

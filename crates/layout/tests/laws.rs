@@ -280,3 +280,27 @@ proptest! {
         let _ = text.parse::<IntTuple>();
     }
 }
+
+/// Every layout of three small modes, with strides that meet, are 0, or belong to an extent of 1: an inverse that is given is one.
+#[test]
+fn left_inverses_are_inverses_or_refused() {
+    let (mut unique, mut repeated, mut refused) = (0, 0, 0);
+    let modes: Vec<[i64; 2]> = (1..=4).flat_map(|s| (-1..=9).map(move |d| [s, d])).collect();
+    let n = modes.len();
+    for [a, b, c] in (0..n * n * n).map(|i| [i % n, i / n % n, i / n / n].map(|mode| modes[mode])) {
+        let tuple = |i: usize| IntTuple::flat(&[a[i], b[i], c[i]].map(Int::Static)).unwrap();
+        let l = Layout::new(tuple(0), tuple(1)).unwrap();
+        let Ok(inverse) = l.left_inverse() else {
+            refused += 1;
+            continue;
+        };
+        let once = table(&l).into_iter().collect::<HashSet<i64>>().len() as i64 == l.size().value();
+        for i in 0..l.size().value() {
+            let at = inverse.eval(l.eval(i));
+            assert!(at == i || !once, "{inverse} of {l} takes {} to {at} instead of {i}", l.eval(i));
+            assert_eq!(l.eval(at), l.eval(i), "{inverse} of {l}");
+        }
+        (unique, repeated) = (unique + u32::from(once), repeated + u32::from(!once));
+    }
+    assert!(unique > 1000 && repeated > 1000 && refused > 1000, "{unique}, {repeated} and {refused}");
+}

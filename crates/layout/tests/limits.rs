@@ -326,7 +326,8 @@ fn tiles_of_coordinates_are_exact_or_refused() {
         let id = CoordinateLayout::identity(shape).unwrap();
         let tile = [1 + random.below(40) as i64, 1 + random.below(9) as i64];
         let tilers = tile.map(Tiler::of);
-        let at = [random.int(), random.int()];
+        let grid = [0, 1].map(|i| (extents[i] + tile[i] - 1) / tile[i]);
+        let at = grid.map(|tiles| if random.below(3) > 0 { random.below(tiles as u64) as i64 } else { random.int() });
         match id.local_tile(&Tiler::ByMode(&tilers), &Coord::ByMode(&at.map(Coord::At))) {
             Ok(part) => {
                 let origin = part.origin();
@@ -343,10 +344,13 @@ fn tiles_of_coordinates_are_exact_or_refused() {
                     let row = i128::from(origin.get(0).value()) + i128::from(n % tile[0]);
                     assert_eq!(i128::from(crd.get(0).value()), row, "{part} at {n}");
                 }
+                assert!((0..2).all(|i| (0..grid[i]).contains(&at[i])), "{part} at {at:?}");
                 right += 1;
             }
             Err(error) => {
-                assert!(matches!(error, LayoutError::Overflow { .. }), "{error}");
+                let LayoutError::NoSuchTile { coordinate, tiles, .. } = error else { panic!("{error}") };
+                assert!(coordinate < 0 || coordinate >= tiles.value(), "{error}");
+                assert!(at.contains(&coordinate) && grid.contains(&tiles.value()), "{error}");
                 refused += 1;
             }
         }

@@ -92,4 +92,42 @@ fn what_tma_cannot_do() {
     let wide = "Sw<3,3,3> o _0 o (_8,_128):(_128,_1)".parse().unwrap();
     assert!(refused(&layout!((64, 256):(256, 1)), &wide).0.contains("within the swizzle's span"));
     assert!(matches!(TensorMap::of(&layout!(64), &tile, 16), Err(LayoutError::Rank { .. })));
+    // Rows of a swizzled box are the span apart; a single row has none behind it.
+    let short = "Sw<3,3,3> o _0 o (_8,_32):(_32,_1)".parse().unwrap();
+    assert_eq!(
+        refused(&layout!((64, 64):(64, 1)), &short),
+        ("the rows of a swizzled box must be as long as the swizzle's span", 64)
+    );
+    let row: ComposedLayout = "Sw<3,3,3> o _0 o (_1,_32):(_0,_1)".parse().unwrap();
+    assert_eq!(TensorMap::of(&layout!((64, 64):(64, 1)), &row, 16).unwrap().box_extents(), [32, 1]);
+    // Boxes of 32 bytes would begin between the multiples of 128.
+    let blocks = layout!((2, (8, 4)):(8, (1, 16)));
+    assert_eq!(
+        refused(&layout!((64, 64):(64, 1)), &blocks.into()),
+        ("boxes must begin at multiples of 128 bytes in shared memory, so their size must be one", 32)
+    );
+    let large = layout!((256, 256, 4):(256, 1, 65536));
+    assert_eq!(
+        refused(&layout!((256, 256, 4):(256, 1, 65536)), &large.into()),
+        ("a box must fit shared memory, 232448 bytes", 524288)
+    );
+    for bits in [0, 1, 3, 6, 128, 129] {
+        let Err(LayoutError::Tma { what, value }) = TensorMap::of(&layout!((64, 64):(64, 1)), &tile, bits) else {
+            panic!("{bits}")
+        };
+        assert_eq!((what, value), ("elements must have 4, 8, 16, 32 or 64 bits", bits.into()));
+    }
+    let odd = TensorMap::of(&layout!(63), &layout!(32).into(), 4);
+    let what = "the contiguous extent of 4-bit elements must be even";
+    assert_eq!(odd, Err(LayoutError::Tma { what, value: 63 }));
+}
+
+/// The driver checks the stride of a dimension of extent 1, along which nothing steps.
+#[test]
+fn a_dimension_of_one_has_a_stride_that_the_driver_takes() {
+    let tile: ComposedLayout = layout!((1, 64):(0, 1)).into();
+    for global in [layout!((1, 64):(65, 1)), layout!((1, 64):(0, 1)), "(1,64):(-3,1)".parse().unwrap()] {
+        let map = TensorMap::of(&global, &tile, 16).unwrap();
+        assert_eq!((map.extents(), map.byte_strides(), map.box_extents()), (&[64, 1][..], &[16][..], &[64, 1][..]));
+    }
 }

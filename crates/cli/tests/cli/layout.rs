@@ -141,6 +141,31 @@ fn json_is_in_the_form_of_batches() {
     assert_eq!(Folder::new().ok("layout descriptor --json ((8,8),16):((64,512),1)").json()["stride"], 64);
 }
 
+/// A part of a layout and the offset at which it begins, side by side, as in batches.
+#[test]
+fn an_offset_stands_beside_the_table() {
+    let slice = Folder::new().ok("layout slice --json (8,4):(4,1) (2,_)").stdout;
+    let request =
+        r#"{"family":"cute_slice_and_offset","in":{"layout":{"shape":[8,4],"stride":[4,1]},"coord":[2,null]}}"#;
+    assert_eq!(batch(request.as_bytes()).0, format!("{{\"ok\":{}}}\n", slice.trim_end()));
+    for line in [
+        "slice --json (8,4):(4,1) (2,_)",
+        "local-tile --json (8,4):(4,1) (2,4) (1,0)",
+        "local-partition --json (8,4):(4,1) (2,1) 1",
+        "partition --json --copy DefaultCopy --threads (2,2) --values 1 (8,4):(4,1) 3",
+    ] {
+        let part = Folder::new().ok(&format!("layout {line}")).json();
+        let (shape, stride) = (&part["shape"].to_string(), &part["stride"].to_string());
+        let written = |json: &str| json.replace('[', "(").replace(']', ")");
+        let function =
+            Folder::new().ok(&format!("layout flatten --json {}:{}", written(shape), written(stride))).json();
+        for field in ["table", "size", "cosize"] {
+            assert_eq!(part[field], function[field], "{line}: {part}");
+        }
+        assert!(part["offset"].as_i64().is_some_and(|offset| offset > 0), "{line}: {part}");
+    }
+}
+
 #[test]
 fn pictures() {
     let text = says("print (4,2):(1,4)");
@@ -188,7 +213,7 @@ fn what_is_wrong_is_said_with_its_place() {
             "tma (64,64):(65,1) (8,64):(64,1)",
             "strides must be multiples of 16 bytes, above 0 and below 2^40, but it is 130",
         ),
-        ("tma --bits 0 (64,64):(64,1) (8,64):(64,1)", "elements must have 1 to 128 bits, but it is 0"),
+        ("tma --bits 0 (64,64):(64,1) (8,64):(64,1)", "elements must have 4, 8, 16, 32 or 64 bits, but it is 0"),
         ("descriptor (64,16):(1,64)", "does not fit a matrix descriptor"),
         ("group (2,3,4) 2 0", "2 to 0 is no range of modes of a layout of rank 3"),
         ("upcast 8 0", "the recast factor, 1 or more, cannot be 0"),
@@ -209,11 +234,61 @@ fn what_is_wrong_is_said_with_its_place() {
             "sum of extents times strides is 9223372036854775804, beyond the limit of 46116860184",
         ),
         ("eval 2:2305843009213693951 5", "coordinate is 11529215046068469755, beyond the limit of 9223372036854775807"),
+        // Tiles, threads and modes that there are not, and numbers below 0, which are no options.
         (
             "local-tile (4,4) (2,2) (9223372036854775807,0)",
-            "is 18446744073709551614, beyond the limit of 4611686018427387903",
+            "tile 9223372036854775807 is none of the 2 tiles of mode 0 of the grid: give 0 to 1",
         ),
-        ("identity (4,4) (2,2) (9223372036854775807,0)", "is 18446744073709551614, beyond the limit of"),
+        ("local-tile (4,4) (2,2) (0,2)", "tile 2 is none of the 2 tiles of mode 1 of the grid"),
+        ("local-tile (4,(4,4)) (2,(2,2)) (1,(0,-1))", "tile -1 is none of the 2 tiles of mode 1,1 of the grid"),
+        ("local-tile (4,4) (2,2) -1", "tile -1 is none of the 4 tiles of the whole of the grid"),
+        ("local-tile 'Sw<1,1,1> o 0 o (4,4)' (2,2) (_,2)", "tile 2 is none of the 2 tiles of mode 1 of the grid"),
+        ("identity (4,4) (2,2) (2,0)", "tile 2 is none of the 2 tiles of mode 0 of the grid"),
+        ("identity (4,4) (2,2) -4", "tile -4 is none of the 4 tiles"),
+        ("local-partition (16,16) (4,4) -1", "thread -1 is none of the 16 threads"),
+        ("partition --copy DefaultCopy --threads (2,2) --values 1 (8,8) -1", "thread -1 is none of the 4 threads"),
+        ("group (2,3,4) -1 2", "`-1` is not the number of a mode"),
+        ("recast 8 16 -1", "the new element width in bits cannot be -1"),
+        ("downcast 8 -2", "the recast factor, 1 or more, cannot be -2"),
+        ("smem-atom --bits -8", "invalid value '-8' for '--bits <BITS>': give a whole number from 0 to 4294967295"),
+        // Threads, atoms and permutations that do not fit.
+        (
+            "tv --copy UniversalCopy<uint128_t> --threads (32,8):(0,0) --values (4,1)",
+            "the layout of the copy's threads must give the numbers 0 to 255 once each, but from 0 on only 1",
+        ),
+        (
+            "tv --copy UniversalCopy<uint128_t> --threads (32,8) --values (4,1):(2,0)",
+            "the layout of the copy's values must give the numbers 0 to 3 once each",
+        ),
+        (
+            "tv --copy UniversalCopy<uint128_t> --bits 3 --threads (32,8) --values (4,1)",
+            "a thread moves 128 bits with this atom, which is no number of elements of 3 bits",
+        ),
+        (
+            "tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --permute (24,_,16)",
+            "the permutation of M has 24 elements, but the atoms have 16 along it: give a multiple of these",
+        ),
+        (
+            "tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --permute (32:2,_,_)",
+            "the layout of the MMA's permuted elements must give the numbers 0 to 31 once each",
+        ),
+        (
+            "tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --permute 32",
+            "expected `_`, an integer or a layout for each of M, N and K",
+        ),
+        ("tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --permute ((8,2),_)", "an integer or a layout for each"),
+        ("tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --permute (_,_,_,_)", "4 modes were given"),
+        (
+            "tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --atoms (2,2,1):(0,0,0)",
+            "the layout of the MMA's atoms must give no number twice, but stride _0 is not beyond",
+        ),
+        // Elements that a swizzle takes apart are no wider element.
+        ("upcast 'Sw<3,1,-3> o 0 o 8:2' 4", "upcast: Sw<3,1,-3> takes elements apart of which 4 would be one"),
+        (
+            "upcast 'Sw<1,2,2> o 0 o (4,2):(1,2)' 4",
+            "with the mode of stride _2 the parts of an element are not 4 neighbours",
+        ),
+        ("downcast 'Sw<1,2,2> o 0 o (4,2):(1,1)' 4", "with the mode of stride _1 the parts of an element are not 4"),
         ("identity 268435456", "an extent of a layout of coordinates is 268435456, beyond the limit of 268435455"),
         ("info 2:4611686018427387904", "is 9223372036854775808, beyond the limit of 4611686018427387903: use smaller"),
         (
@@ -242,14 +317,14 @@ fn what_is_wrong_is_said_with_its_place() {
         ("conflicts --bits 6 (8,64):(64,1) 8:8", "begins at a whole byte, as the elements' width has it, not 1"),
         ("conflicts --bytes 0 (8,64):(64,1) 8:1", "a lane moves 1, 2, 4, 8 or 16 bytes, not 0"),
         ("tma --bits 4 (64,64):(65,1) (8,64):(64,1)", "strides must be multiples of 16 bytes"),
-        ("tma --bits 129 (64,64):(64,1) (8,64):(64,1)", "elements must have 1 to 128 bits, but it is 129"),
+        ("tma --bits 129 (64,64):(64,1) (8,64):(64,1)", "elements must have 4, 8, 16, 32 or 64 bits, but it is 129"),
         ("smem-atom --bits 0", "no shared-memory atom for elements of 0 bits"),
         ("descriptor --bits 0 ((8,8),16):((64,512),1)", "no shared-memory atom for elements of 0 bits"),
         ("descriptor --bits 48 ((8,8),16):((64,512),1)", "no shared-memory atom for elements of 48 bits"),
         ("partition --copy DefaultCopy --bits 0 --threads (2,2) --values 1 (8,8) 0", "the copied bits cannot be 0"),
         (
             "partition --copy UniversalCopy<uint128_t> --bits 0 --threads 4 --values 8 8 0",
-            "the new element width in bits cannot be 0",
+            "which is no number of elements of 0 bits",
         ),
         ("recast 8 0 16", "the old element width in bits cannot be 0"),
         ("tile-to-shape (2,2) ((-2,-4),4)", "mode 0,0 has extent _-2: extents must be at least 1"),

@@ -3,6 +3,11 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+/// A number of bits or bytes.
+fn count(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("give a whole number from 0 to {}", u32::MAX))
+}
+
 /// Of `layout`.
 #[derive(Args)]
 #[command(
@@ -83,6 +88,7 @@ pub struct Two {
 /// A layout and an integer.
 #[derive(Args)]
 pub struct Scaled {
+    #[arg(allow_negative_numbers = true)]
     pub layout: String,
     /// A positive integer
     #[arg(allow_hyphen_values = true)]
@@ -101,7 +107,7 @@ pub struct Hardware {
     #[arg(long, default_value = "SW128")]
     pub swizzle: String,
     /// Bits of an element
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, allow_negative_numbers = true, value_parser = count)]
     pub bits: u32,
 }
 
@@ -115,7 +121,7 @@ pub struct Tiled {
     #[arg(long, value_name = "ATOM")]
     pub mma: Option<String>,
     /// Bits of an element that is copied
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(long, value_name = "N", default_value_t = 32, allow_negative_numbers = true, value_parser = count)]
     pub bits: u32,
     /// Threads of the copy over (m,n)
     #[arg(long, value_name = "LAYOUT")]
@@ -142,6 +148,7 @@ pub struct Tiled {
 pub enum Operation {
     /// Offsets of coordinates: integers, or tuples nested as the shape is
     Eval {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
         #[arg(required = true, allow_hyphen_values = true)]
         coordinates: Vec<String>,
@@ -150,6 +157,7 @@ pub enum Operation {
     },
     /// Coordinates of linear indices
     Coordinate {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
         #[arg(required = true, allow_hyphen_values = true)]
         indices: Vec<i64>,
@@ -164,6 +172,7 @@ pub enum Operation {
     Dice(Two),
     /// Fewer modes, the same function
     Coalesce {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// Coalesce at each integer of this tuple
         #[arg(long, value_name = "TUPLE")]
@@ -173,6 +182,7 @@ pub enum Operation {
     },
     /// Coalesced, without modes of stride 0
     Filter {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// Filter at each integer of this tuple
         #[arg(long, value_name = "TUPLE")]
@@ -184,16 +194,21 @@ pub enum Operation {
     Flatten(One),
     /// Regrouped as a tuple is nested, whose values do not matter
     Unflatten {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
+        #[arg(allow_negative_numbers = true)]
         profile: String,
         #[command(flatten)]
         common: Common,
     },
     /// Modes FROM..TO gathered into one
     Group {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
-        from: usize,
-        to: usize,
+        #[arg(allow_negative_numbers = true)]
+        from: i64,
+        #[arg(allow_negative_numbers = true)]
+        to: i64,
         #[command(flatten)]
         common: Common,
     },
@@ -201,8 +216,10 @@ pub enum Operation {
     Compose(Two),
     /// What a layout leaves out
     Complement {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// How much is to be filled: an integer or a shape. Default: the layout's cosize
+        #[arg(allow_negative_numbers = true)]
         cotarget: Option<String>,
         #[command(flatten)]
         common: Common,
@@ -214,14 +231,16 @@ pub enum Operation {
     RightInverse(One),
     /// The layout L with L(A(i)) = i, for a layout that reaches no offset twice
     ///
-    /// Otherwise A(L(A(i))) = A(i), or a refusal. Beyond the size of L its last mode goes on.
+    /// Otherwise A(L(A(i))) = A(i), or a refusal. Beyond the size of L its last mode goes on, and beyond that of A, A's.
     LeftInverse(One),
     /// Split into tiles and the rest
     Divide {
         #[arg(long, value_enum, default_value = "logical")]
         kind: DivideKind,
+        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// A layout, or a tiler for each mode, as in (16,_)
+        #[arg(allow_negative_numbers = true)]
         tiler: String,
         #[command(flatten)]
         common: Common,
@@ -230,7 +249,9 @@ pub enum Operation {
     Product {
         #[arg(long, value_enum, default_value = "logical")]
         kind: ProductKind,
+        #[arg(allow_negative_numbers = true)]
         block: String,
+        #[arg(allow_negative_numbers = true)]
         tiler: String,
         #[command(flatten)]
         common: Common,
@@ -241,7 +262,9 @@ pub enum Operation {
     RakedProduct(Two),
     /// Repeat a block until it has a shape
     TileToShape {
+        #[arg(allow_negative_numbers = true)]
         block: String,
+        #[arg(allow_negative_numbers = true)]
         shape: String,
         /// Which mode is repeated first, smaller first. Default: from the left
         #[arg(long, value_name = "TUPLE")]
@@ -251,8 +274,10 @@ pub enum Operation {
     },
     /// The compact layout of a shape, smaller orders contiguous first
     Ordered {
+        #[arg(allow_negative_numbers = true)]
         shape: String,
         /// Default: from the left
+        #[arg(allow_negative_numbers = true)]
         order: Option<String>,
         #[command(flatten)]
         common: Common,
@@ -267,8 +292,11 @@ pub enum Operation {
     Downcast(Scaled),
     /// From elements of OLD bits to elements of NEW bits
     Recast {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
+        #[arg(allow_negative_numbers = true)]
         old: i64,
+        #[arg(allow_negative_numbers = true)]
         new: i64,
         #[command(flatten)]
         common: Common,
@@ -287,26 +315,35 @@ pub enum Operation {
     Nullspace(One),
     /// The tile at a tile coordinate, and its offset
     LocalTile {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
+        #[arg(allow_negative_numbers = true)]
         tiler: String,
+        #[arg(allow_negative_numbers = true)]
         coordinate: String,
         #[command(flatten)]
         common: Common,
     },
     /// What one thread takes when threads take elements in turn
     LocalPartition {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
+        #[arg(allow_negative_numbers = true)]
         threads: String,
+        #[arg(allow_negative_numbers = true)]
         thread: i64,
         #[command(flatten)]
         common: Common,
     },
     /// The layout that takes each coordinate of a shape to itself, tiled or not: which elements a tile has
     Identity {
+        #[arg(allow_negative_numbers = true)]
         shape: String,
         /// Divided by these tiles
+        #[arg(allow_negative_numbers = true)]
         tiler: Option<String>,
         /// The tile at this tile coordinate
+        #[arg(allow_negative_numbers = true)]
         coordinate: Option<String>,
         #[command(flatten)]
         common: Common,
@@ -320,6 +357,7 @@ pub enum Operation {
     },
     /// The matrix descriptor of what one wgmma or tcgen05.mma reads: (mn,k) to offset before the swizzle
     Descriptor {
+        #[arg(allow_negative_numbers = true)]
         tile: String,
         #[command(flatten)]
         hardware: Hardware,
@@ -329,31 +367,36 @@ pub enum Operation {
     /// The tensor map by which TMA moves a tile between global and shared memory
     Tma {
         /// The global tensor
+        #[arg(allow_negative_numbers = true)]
         global: String,
         /// The tile in shared memory, with the same modes
+        #[arg(allow_negative_numbers = true)]
         shared: String,
         /// Bits of an element
-        #[arg(long, default_value_t = 16)]
+        #[arg(long, default_value_t = 16, allow_negative_numbers = true, value_parser = count)]
         bits: u32,
         #[command(flatten)]
         common: Common,
     },
     /// Wavefronts of a warp's access to shared memory
     Conflicts {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// Lane to linear coordinate of its first element
+        #[arg(allow_negative_numbers = true)]
         access: String,
         /// Bits of an element
-        #[arg(long, default_value_t = 16)]
+        #[arg(long, default_value_t = 16, allow_negative_numbers = true, value_parser = count)]
         bits: u32,
         /// Bytes of a lane
-        #[arg(long, default_value_t = 16)]
+        #[arg(long, default_value_t = 16, allow_negative_numbers = true, value_parser = count)]
         bytes: u32,
         #[command(flatten)]
         common: Common,
     },
     /// The CUDA C++ index function of a layout
     Lower {
+        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// Its name
         #[arg(long, default_value = "index")]
@@ -376,7 +419,9 @@ pub enum Operation {
     },
     /// The part of a matrix that one thread copies or holds, and its offset
     Partition {
+        #[arg(allow_negative_numbers = true)]
         matrix: String,
+        #[arg(allow_negative_numbers = true)]
         thread: i64,
         #[command(flatten)]
         tiled: Tiled,
@@ -389,6 +434,7 @@ pub enum Operation {
     /// A picture of a layout, a swizzle, a tiled copy or an MMA
     Print {
         /// A layout or a swizzle; leave it out with --copy or --mma
+        #[arg(allow_negative_numbers = true)]
         what: Option<String>,
         /// The layout takes (thread,value) into a tile of this shape
         #[arg(long, value_name = "SHAPE")]

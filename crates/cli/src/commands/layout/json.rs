@@ -252,7 +252,12 @@ impl Json {
         self.raw("}")
     }
 
-    /// Part of a layout at an offset, with its function.
+    /// Part of a layout, and the offset at which it begins beside its function.
+    pub fn slice(&mut self, (layout, offset): &(Layout, i64)) -> &mut Self {
+        self.raw("{\"offset\":").int(*offset).raw(",").fields(layout).raw("}")
+    }
+
+    /// Part of a matrix that a thread has, with the offset in its function.
     pub fn part(&mut self, (layout, offset): &(Layout, i64)) -> &mut Self {
         self.raw("{").form(layout).raw(",\"offset\":").int(*offset).raw(",\"table\":");
         self.table(layout.size().value(), |i| offset + layout.eval(i)).raw("}")

@@ -79,7 +79,7 @@ impl Answer {
         let mut json = Json::default();
         match self {
             Answer::Layout(layout) => json.composed(layout),
-            Answer::Part(part) => json.part(part),
+            Answer::Part(part) => json.slice(part),
             Answer::Inverse(inverse) => json.inverse(inverse),
             Answer::Coordinates(layout) => json.coordinates(layout),
             Answer::Map(map) => map.json(&mut json),

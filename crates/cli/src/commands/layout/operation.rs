@@ -84,7 +84,11 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
             (Answer::Layout(n.composed(layout)?.unflatten(&n.tuple(profile)?)?), common)
         }
         Operation::Group { layout, from, to, common } => {
-            (Answer::Layout(composed(layout, common)?.1.group(*from, *to)?), common)
+            let mode = |n: i64| {
+                let (what, choices) = ("the number of a mode", "0 up to the layout's rank");
+                usize::try_from(n).map_err(|_| TextError::Word { given: n.to_string(), what, choices })
+            };
+            (Answer::Layout(composed(layout, common)?.1.group(mode(*from)?, mode(*to)?)?), common)
         }
         Operation::Compose(two) => (compose(two)?, &two.common),
         Operation::Complement { layout, cotarget, common } => (complement(layout, cotarget.as_ref(), common)?, common),

@@ -163,8 +163,7 @@ fn crd2idx_mixed(v: Input<'_>, json: &mut Json) -> Done {
 
 fn slice_and_offset(v: Input<'_>, json: &mut Json) -> Done {
     let l = v.layout("layout")?;
-    let (kept, offset) = v.tree("coord")?.coord(|coord| l.slice(coord))?;
-    json.raw("{\"offset\":").int(offset).raw(",").fields(&kept).raw("}");
+    json.slice(&v.tree("coord")?.coord(|coord| l.slice(coord))?);
     Ok(())
 }
 

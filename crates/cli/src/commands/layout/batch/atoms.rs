@@ -184,12 +184,21 @@ fn mma_of(v: Input<'_>) -> Result<TiledMma, BatchError> {
 
 /// The tiled MMA with the permutations of M, N and K.
 pub fn permuted(mut mma: TiledMma, permutations: &Tree) -> Result<TiledMma, LayoutError> {
-    let Tree::List(modes) = permutations else { return Ok(mma) };
+    let expected = "`_`, an integer or a layout for each of M, N and K";
+    let modes = match permutations {
+        Tree::All => return Ok(mma),
+        Tree::List(modes) => modes,
+        Tree::Int(_) | Tree::Layout(_) => return Err(LayoutError::Parse { at: 0, expected }),
+    };
+    if modes.len() > 3 {
+        return Err(LayoutError::TooManyModes { operation: "TiledMma permutations", given: modes.len(), rank: 3 });
+    }
     for (axis, mode) in modes.iter().enumerate() {
         mma = match mode {
             Tree::Layout(layout) => mma.with_permutation(axis, layout)?,
             Tree::Int(n) => mma.with_permutation(axis, &Layout::column_major(IntTuple::leaf(*n))?)?,
-            Tree::All | Tree::List(_) => mma,
+            Tree::All => mma,
+            Tree::List(_) => return Err(LayoutError::Parse { at: 0, expected }),
         };
     }
     Ok(mma)
