@@ -184,6 +184,16 @@ impl Writer<'_> {
         self.program.steps().iter().any(|s| matches!(s.op, Op::Scale { scalar, .. } if scalar == argument))
     }
 
+    /// Whether a term has zeros where this scalar, its factor, is zero: where nothing else asks for it.
+    fn is_zero_without(&self, scalar: usize, term: Place) -> bool {
+        let alone = Uses { always: false, guards: 1 << scalar };
+        match term {
+            Place::Accumulator => self.program.reads_accumulator() == alone,
+            Place::Previous => self.program.reads_previous() == alone,
+            Place::Argument(argument) => self.program.leaves()[argument].guard == Some(scalar),
+        }
+    }
+
     /// A flag's name: of the scalar with the same ordinal.
     fn keep(&self, argument: usize) -> String {
         format!("keep{}", self.field(argument).ordinal)
@@ -273,6 +283,8 @@ impl Writer<'_> {
             line(text, 2, format_args!("{field} = scalar(p.{field}, batch);"));
             if self.drops(argument) {
                 line(text, 2, format_args!("{} = {field} != {};", self.keep(argument), self.zero()));
+                // Not -0, whose products have its sign.
+                line(text, 2, format_args!("if (!{}) {field} = {};", self.keep(argument), self.zero()));
             }
         }
         line(text, 1, format_args!("}}"));
@@ -360,24 +372,38 @@ impl Writer<'_> {
         line(text, 1, format_args!("}}"));
     }
 
-    /// The vectors of a subtile's fragments.
+    /// The vectors of a subtile's fragments: how they are kept until then, fetched, and handed over.
     fn vectors(&self, text: &mut String) {
-        line(text, 1, format_args!("template <int V, unsigned pairs>"));
-        let parameters = "Loads<V> (&l)[pairs], const EpilogueParams& p, const Coordinates (&c)[2], unsigned left";
-        line(text, 1, format_args!("{INLINE} void load_vectors({parameters}) const {{"));
-        for (argument, field) in self.fields() {
-            let (load, element) = match field.kind {
-                FieldKind::Row(t) => ("load_rows", t),
-                FieldKind::Column(t) => ("load_columns", t),
-                _ => continue,
-            };
-            let there = match self.program.leaves()[argument].optional {
-                true => format!("if ({}) ", self.there(argument)),
+        let vectors: Vec<_> = self
+            .fields()
+            .filter_map(|(argument, field)| match field.kind {
+                FieldKind::Row(t) => Some((argument, field, "RowAhead", t)),
+                FieldKind::Column(t) => Some((argument, field, "ColumnAhead", t)),
+                _ => None,
+            })
+            .collect();
+        line(text, 1, format_args!("struct Vectors {{"));
+        for (_, field, ahead, element) in &vectors {
+            line(text, 2, format_args!("{ahead}<{}> {field};", element.name()));
+        }
+        line(text, 1, format_args!("}};"));
+        let parameters = "const EpilogueParams& p, const Coordinates (&c)[2], unsigned column, unsigned columns";
+        line(text, 1, format_args!("static {INLINE} Vectors fetch({parameters}) {{"));
+        line(text, 2, format_args!("Vectors v = {{}};"));
+        for (argument, field, ..) in &vectors {
+            let there = match self.program.leaves()[*argument].optional {
+                true => format!("if ({}) ", self.there(*argument)),
                 false => String::new(),
             };
-            let element = element.name();
+            line(text, 2, format_args!("{there}v.{field}.fetch(p.{field}, c, column, columns);"));
+        }
+        line(text, 2, format_args!("return v;"));
+        line(text, 1, format_args!("}}"));
+        line(text, 1, format_args!("template <int V, unsigned pairs>"));
+        line(text, 1, format_args!("static {INLINE} void spread(Loads<V> (&l)[pairs], const Vectors& v) {{"));
+        for (_, field, ..) in &vectors {
             let place = format_args!("[&](unsigned i) -> auto& {{ return l[i].{field}; }}").to_string();
-            line(text, 2, format_args!("{there}{load}<{element}, pairs>(p.{field}, c, left, {place});"));
+            line(text, 2, format_args!("v.{field}.template spread<pairs>({place});"));
         }
         line(text, 1, format_args!("}}"));
     }
@@ -457,8 +483,11 @@ impl Writer<'_> {
         match *op {
             Op::Load(place) => self.element(place, number),
             Op::Scale { scalar, term, scalar_first } => {
-                let (factor, term) = (self.field(scalar), self.element(term, Number::Real));
+                let (factor, place, term) = (self.field(scalar), term, self.element(term, Number::Real));
                 let product = if scalar_first { format!("{factor} * {term}") } else { format!("{term} * {factor}") };
+                if self.is_zero_without(scalar, place) {
+                    return product;
+                }
                 format!("{} ? {product} : {}", self.keep(scalar), self.zero())
             }
             Op::Apply(function, values) => {

@@ -1,58 +1,79 @@
-// How the fragments of a subtile read vectors: each value once a thread, not once for each pair of elements.
-//
-// Pair i of a subtile is in fragment i / 2, 8 elements of D's contiguous direction on from the one before, and in row i % 2 of
-// the fragment's two. `field(i)` is where pair i's values belong.
+// How the fragments of a subtile read vectors: each value comes from memory once a warp, a subtile ahead of its use.
 
-// A vector that runs along the pairs: `index` is that of pair 0's first element, from which on `left` elements are there.
-template <class T, unsigned pairs, class Field>
-__device__ __forceinline__ void load_along(const VectorArg& a, unsigned index, unsigned batch, unsigned left, Field field) {
-    const T* p = static_cast<const T*>(a.pointer) + batch * a.stride_batch + index * a.stride;
-    // Nobody declares how vectors are aligned; the address tells, alike in all lanes.
-    const bool aligned = reinterpret_cast<unsigned long long>(p) % (2 * sizeof(T)) == 0 && a.stride == 1;
-    if (aligned && left > 4 * pairs - 8) {
+// A vector that runs along the subtile's columns: lane l keeps columns 2 l and 2 l + 1 of every 64, and hands them to the lanes
+// whose fragments have them.
+template <class T, bool along>
+struct VectorAhead {
+    static constexpr unsigned spans = (cfg::slab_columns + 63) / 64;
+    Vector<T, 2> held[spans];
+
+    // The subtile begins at `column` of the kernel's `columns`.
+    __device__ __forceinline__ void fetch(const VectorArg& a, const unsigned (&)[2], const Coordinates (&c)[2], unsigned column,
+                                          unsigned columns) {
 #pragma unroll
-        for (unsigned i = 0; i + 2 < pairs; i += 2) ptx::ld_global<2 * sizeof(T)>(field(i).words, p + 4 * i);
-        load_elements(field(pairs - 2), p + (4 * pairs - 8), 1, min(left - (4 * pairs - 8), 2u));
-    } else {
-#pragma unroll
-        for (unsigned i = 0; i < pairs; i += 2) {
-            const unsigned there = left > 4 * i ? min(left - 4 * i, 2u) : 0;
-            load_elements(field(i), p + 4 * i * a.stride, a.stride, there);
+        for (unsigned s = 0; s < spans; ++s) {
+            const unsigned index = column + s * 64 + threadIdx.x % 32 * 2;
+            const unsigned left = index < columns ? columns - index : 0;
+            const T* p = static_cast<const T*>(a.pointer) + c[0].batch * a.stride_batch + index * a.stride;
+            // Nobody declares how vectors are aligned; the address tells, alike in all lanes.
+            const bool aligned = reinterpret_cast<unsigned long long>(p) % (2 * sizeof(T)) == 0 && a.stride == 1;
+            held[s] = {};
+            if (aligned && left >= 2) {
+                ptx::ld_global<2 * sizeof(T)>(held[s].words, p);
+            } else {
+                load_elements(held[s], p, a.stride, left);
+            }
         }
     }
-#pragma unroll
-    for (unsigned i = 0; i < pairs; i += 2) field(i + 1) = field(i);
-}
 
-// A vector that runs across them: one value for each of the two rows.
-template <class T, unsigned pairs, class Field>
-__device__ __forceinline__ void load_across(const VectorArg& a, const unsigned (&index)[2], const Coordinates (&c)[2],
-                                            Field field) {
-    const T* p = static_cast<const T*>(a.pointer) + c[0].batch * a.stride_batch;
+    // For pair i, which is in fragment i / 2.
+    template <unsigned pairs, class Field>
+    __device__ __forceinline__ void spread(Field field) const {
+        const unsigned column = idx::accumulator_column(threadIdx.x % 32, 0);
 #pragma unroll
-    for (unsigned i = 0; i < 2; ++i) {
-        if (c[i].count > 0) ptx::ld_global<sizeof(T)>(field(i).value.words, p + index[i] * a.stride);
-    }
+        for (unsigned i = 0; i < pairs; i += 2) {
+            const Vector<T, 2>& from = held[i / 16];
 #pragma unroll
-    for (unsigned i = 2; i < pairs; ++i) field(i) = field(i % 2);
-}
-
-template <class T, unsigned pairs, class Field>
-__device__ __forceinline__ void load_rows(const VectorArg& a, const Coordinates (&c)[2], unsigned left, Field field) {
-    if constexpr (cfg::transposed) {
-        const unsigned index[2] = {c[0].n, c[1].n};
-        load_across<T, pairs>(a, index, c, field);
-    } else {
-        load_along<T, pairs>(a, c[0].n, c[0].batch, left, field);
+            for (unsigned word = 0; word < sizeof(from.words) / 4; ++word) {
+                field(i).words[word] = __shfl_sync(~0u, from.words[word], (column + i % 16 * 4) / 2);
+            }
+            field(i + 1) = field(i);
+        }
     }
-}
+};
 
-template <class T, unsigned pairs, class Field>
-__device__ __forceinline__ void load_columns(const VectorArg& a, const Coordinates (&c)[2], unsigned left, Field field) {
-    if constexpr (cfg::transposed) {
-        load_along<T, pairs>(a, c[0].m, c[0].batch, left, field);
-    } else {
-        const unsigned index[2] = {c[0].m, c[1].m};
-        load_across<T, pairs>(a, index, c, field);
+// One that runs across them has one value for each of a fragment's two rows.
+template <class T>
+struct VectorAhead<T, false> {
+    Vector<T, 1> held[2];
+
+    __device__ __forceinline__ void fetch(const VectorArg& a, const unsigned (&index)[2], const Coordinates (&c)[2], unsigned,
+                                          unsigned) {
+        const T* p = static_cast<const T*>(a.pointer) + c[0].batch * a.stride_batch;
+#pragma unroll
+        for (unsigned i = 0; i < 2; ++i) {
+            held[i] = {};
+            if (c[i].count > 0) ptx::ld_global<sizeof(T)>(held[i].words, p + index[i] * a.stride);
+        }
     }
-}
+
+    template <unsigned pairs, class Field>
+    __device__ __forceinline__ void spread(Field field) const {
+#pragma unroll
+        for (unsigned i = 0; i < pairs; ++i) field(i).value = held[i % 2];
+    }
+};
+
+// v[n], and v[m].
+template <class T>
+struct RowAhead : VectorAhead<T, !cfg::transposed> {
+    __device__ __forceinline__ void fetch(const VectorArg& a, const Coordinates (&c)[2], unsigned column, unsigned columns) {
+        VectorAhead<T, !cfg::transposed>::fetch(a, {c[0].n, c[1].n}, c, column, columns);
+    }
+};
+template <class T>
+struct ColumnAhead : VectorAhead<T, cfg::transposed> {
+    __device__ __forceinline__ void fetch(const VectorArg& a, const Coordinates (&c)[2], unsigned column, unsigned columns) {
+        VectorAhead<T, cfg::transposed>::fetch(a, {c[0].m, c[1].m}, c, column, columns);
+    }
+};

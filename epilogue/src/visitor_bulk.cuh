@@ -11,8 +11,10 @@
 //   Output                             generated: how a slab lies, and the TMA boxes that it is
 //     Aux, boxes, box_bytes, source_map(params), aux_map(params)
 //     at(row, column), box_row(i), box_column(i), box_offset(i)   in elements
-//   Epilogue::load_vectors(loads, params, rows, left)   fetches the vectors of a subtile: `rows` are the coordinates of its first
-//                                                       two pairs, `left` how many columns there are from theirs on
+//   Epilogue::Vectors                  what a thread keeps of a subtile's vectors until its pairs are visited
+//   Vectors Epilogue::fetch(params, rows, column, columns)   fetches it: `rows` are the coordinates of the subtile's first two
+//                                      pairs, `column` is its first one of the kernel's `columns`
+//   Epilogue::spread(loads, vectors)   hands it to all pairs; every lane of a warp calls it
 //   Epilogue::Staged                   what is read through the slabs: its element
 //   bool Epilogue::reads_staged()      whether a tile reads it
 //   void Epilogue::stage(loads, x)     puts a vector of it where visit finds it
@@ -34,6 +36,8 @@ struct BulkVisitor {
     unsigned turn = 0;     // subtiles so far: the next one's slab is turn % cfg::slabs
     unsigned parities = 0;  // of the barriers, a bit each
     bool ahead = false;    // whether the next tile's first load was issued
+    typename Epilogue::Vectors vectors;  // of the next subtile
+    bool fetched = false;                // whether they are the next tile's first
 
     __device__ __forceinline__ BulkVisitor(const Params& p, unsigned shared)
         : params(p),
@@ -54,6 +58,8 @@ struct BulkVisitor {
     // Before a tile's products: what its first subtile reads can arrive under them, where no operands are.
     template <class Accumulators>
     __device__ __forceinline__ void begin(const Work& w) {
+        vectors = fetch_vectors<Accumulators>(w, 0);
+        fetched = true;
         if constexpr (cfg::has_source && cfg::lent_stages == 0) {
             if (!Epilogue(params.epilogue, w.group).reads_staged()) return;
             fetch<Accumulators>(w, 0);
@@ -70,6 +76,8 @@ struct BulkVisitor {
             if (reads && !ahead) fetch<Accumulators>(w, 0);
             ahead = false;
         }
+        if (!fetched) vectors = fetch_vectors<Accumulators>(w, 0);
+        fetched = false;
 #pragma unroll(cfg::unroll_subtiles ? Accumulators::subtiles : 1)
         for (unsigned s = 0; s < Accumulators::subtiles; ++s) {
             Loads loads[pairs];
@@ -77,10 +85,8 @@ struct BulkVisitor {
             for (unsigned i = 0; i < pairs; ++i) {
                 loads[i] = epilogue.template load<V>(params.epilogue, params.d, coordinates<Accumulators>(w, s, i));
             }
-            const Coordinates rows[2] = {coordinates<Accumulators>(w, s, 0), coordinates<Accumulators>(w, s, 1)};
-            const unsigned column = w.tile_n * cfg::tile_n + Accumulators::column(s) + this->column(0);
-            const unsigned left = column < params.columns ? params.columns - column : 0;
-            epilogue.template load_vectors<V>(loads, params.epilogue, rows, left);
+            Epilogue::spread(loads, vectors);
+            if (s + 1 < Accumulators::subtiles) vectors = fetch_vectors<Accumulators>(w, s + 1);
             const unsigned slab = slabs + turn % cfg::slabs * cfg::slab_bytes;
             if constexpr (cfg::has_source) {
                 if (reads) {
@@ -136,6 +142,13 @@ struct BulkVisitor {
     template <class Accumulators>
     __device__ __forceinline__ Coordinates coordinates(const Work& w, unsigned subtile, unsigned i) const {
         return user_coordinates<V>(params, w, Accumulators::row(subtile) + row(i), Accumulators::column(subtile) + column(i));
+    }
+
+    template <class Accumulators>
+    __device__ __forceinline__ auto fetch_vectors(const Work& w, unsigned s) const {
+        const Coordinates rows[2] = {coordinates<Accumulators>(w, s, 0), coordinates<Accumulators>(w, s, 1)};
+        const unsigned column = w.tile_n * cfg::tile_n + Accumulators::column(s);
+        return Epilogue::fetch(params.epilogue, rows, column, params.columns);
     }
 
     // Waits until all but the last `pending` copies from slabs have read them.

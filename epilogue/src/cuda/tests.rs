@@ -74,8 +74,10 @@ fn axpby_with_bias_and_relu() {
         __device__ __forceinline__ explicit Epilogue(const EpilogueParams& p, unsigned batch) {
             s0 = scalar(p.s0, batch);
             keep0 = s0 != 0.0f;
+            if (!keep0) s0 = 0.0f;
             s1 = scalar(p.s1, batch);
             keep1 = s1 != 0.0f;
+            if (!keep1) s1 = 0.0f;
         }
         static __device__ __forceinline__ bool uses_accumulator(const EpilogueParams& p, unsigned batch) {
             return scalar(p.s0, batch) != 0.0f;
@@ -95,10 +97,10 @@ fn axpby_with_bias_and_relu() {
         __device__ __forceinline__ void visit(Result (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
     #pragma unroll
             for (int v = 0; v < V; ++v) {
-                const float x0 = keep0 ? s0 * acc[v] : 0.0f;
+                const float x0 = s0 * acc[v];
                 const float x1 = l.v0[v];
                 const float x2 = x0 + x1;
-                const float x3 = keep1 ? s1 * l.t0[v] : 0.0f;
+                const float x3 = s1 * l.t0[v];
                 const float x4 = x2 + x3;
                 const float x5 = f0_relu(x4);
                 out[v] = x5;
@@ -131,8 +133,10 @@ fn scalars_in_memory_drop_the_previous_output() {
         __device__ __forceinline__ explicit Epilogue(const EpilogueParams& p, unsigned batch) {
             s0 = scalar(p.s0, batch);
             keep0 = s0 != 0.0f;
+            if (!keep0) s0 = 0.0f;
             s1 = scalar(p.s1, batch);
             keep1 = s1 != 0.0f;
+            if (!keep1) s1 = 0.0f;
         }
         static __device__ __forceinline__ bool uses_accumulator(const EpilogueParams& p, unsigned batch) {
             return scalar(p.s0, batch) != 0.0f;
@@ -152,8 +156,8 @@ fn scalars_in_memory_drop_the_previous_output() {
         __device__ __forceinline__ void visit(Result (&out)[V], const Accumulator (&acc)[V], const Loads<V>& l, const EpilogueParams& p, const Coordinates& c) const {
     #pragma unroll
             for (int v = 0; v < V; ++v) {
-                const float x0 = keep0 ? acc[v] * s0 : 0.0f;
-                const float x1 = keep1 ? s1 * l.previous[v] : 0.0f;
+                const float x0 = acc[v] * s0;
+                const float x1 = s1 * l.previous[v];
                 const float x2 = x0 + x1;
                 const float x3 = l.v0[v];
                 const float x4 = x2 - x3;
