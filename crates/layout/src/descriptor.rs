@@ -14,6 +14,9 @@ pub struct SmemDescriptor {
     pub swizzle: SmemSwizzle,
 }
 
+/// Bits along k that one instruction reads.
+const K_BITS: i64 = 256;
+
 /// Bits 4 to 17 of a shared-memory address, as the descriptors hold them.
 const fn encode_address(address: u32) -> u64 {
     (address as u64 & 0x3_FFFF) >> 4
@@ -33,6 +36,15 @@ impl SmemDescriptor {
         if element_bits == 0 || element_bits > 128 || element_bits.count_ones() != 1 {
             return Err(LayoutError::ElementBits { bits: element_bits });
         }
+        let (mn, k) = (tile.mode(0).size().value(), tile.mode(1).size().value());
+        if mn % 8 != 0 || mn > 256 {
+            return Err(LayoutError::NotCanonical { what: "an mn that is no multiple of 8 up to 256" });
+        }
+        if k != K_BITS / element_bits as i64 {
+            return Err(LayoutError::NotCanonical { what: "a k that is not 32 bytes" });
+        }
+        // Without modes of extent 1, whose strides say nothing.
+        let tile = &tri!(tile.coalesce_by(&int_tuple!((1, 1))));
         let words = tri!(tile.recast(element_bits as i64, 128));
         let atom = (swizzle.row_bytes() / 16) as i64;
         let tiler = match major {
@@ -73,7 +85,38 @@ impl SmemDescriptor {
         if leading < 0 || leading >= 1 << 14 || stride < 0 || stride >= 1 << 14 {
             return Err(LayoutError::NotCanonical { what: "an offset beyond 14 bits" });
         }
-        Ok(Self { leading: leading as u32, stride: stride as u32, swizzle })
+        let made = Self { leading: leading as u32, stride: stride as u32, swizzle };
+        // A recast looks at the words' places, not at what is in them.
+        let mut i = 0;
+        while i < mn * k {
+            let at = made.bit_of(major, element_bits, i % mn, i / mn);
+            if at % element_bits as i64 != 0 || tile.eval(i) != at / element_bits as i64 {
+                return Err(LayoutError::NotCanonical { what: "the place of an element" });
+            }
+            i += 1;
+        }
+        Ok(made)
+    }
+
+    /// Where the hardware looks for an element, in bits from the start address and before the swizzle.
+    const fn bit_of(&self, major: Major, element_bits: u32, mn: i64, k: i64) -> i64 {
+        let (leading, stride) = (self.leading as i64 * 128, self.stride as i64 * 128);
+        let span = self.swizzle.row_bytes() as i64 * 8;
+        let plain = matches!(self.swizzle, SmemSwizzle::None);
+        match major {
+            Major::K => {
+                let along = k * element_bits as i64;
+                // Within the span of a swizzle words are neighbours; otherwise each is `leading` apart.
+                let along = if plain { along / 128 * leading + along % 128 } else { along };
+                mn / 8 * stride + mn % 8 * span + along
+            }
+            Major::Mn => {
+                let rows = if matches!(self.swizzle, SmemSwizzle::B128Atom32) { 4 } else { 8 };
+                let (chunks, groups) = if plain { (stride, leading) } else { (leading, stride) };
+                let along = mn * element_bits as i64;
+                along / span * chunks + along % span + k % rows * span + k / rows * groups
+            }
+        }
     }
 
     /// The 64-bit descriptor of wgmma for an operand at shared address `address`, a multiple of 16 below 2^18.

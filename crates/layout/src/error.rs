@@ -358,11 +358,11 @@ pub enum LayoutError {
         /// What the atom needs a multiple of.
         atom: Int,
     },
-    /// What one thread moves with a copy atom is no number of whole elements.
+    /// What one thread moves side by side with a copy atom is no number of whole elements.
     ElementsOfAtom {
         /// Bits of an element.
         element_bits: u32,
-        /// Bits that a thread moves.
+        /// Bits that a thread moves side by side.
         bits: Int,
     },
     /// An address that is none of the data's.
@@ -376,6 +376,13 @@ pub enum LayoutError {
         what: &'static str,
         /// The value.
         value: i64,
+    },
+    /// A swizzle that TMA has not.
+    TmaSwizzle {
+        /// The swizzle on elements.
+        swizzle: Swizzle,
+        /// Bits of an element.
+        element_bits: u32,
     },
     /// A picture of more cells than anyone looks at.
     TooManyCells {
@@ -561,7 +568,7 @@ impl fmt::Display for LayoutError {
             }
             Self::ElementsOfAtom { element_bits, bits } => write!(
                 f,
-                "a thread moves {} bits with this atom, which is no number of elements of {element_bits} bits: the width must \
+                "a thread moves {} bits side by side with this atom, which is no number of elements of {element_bits} bits: the width must \
                  divide them",
                 bits.value()
             ),
@@ -572,6 +579,11 @@ impl fmt::Display for LayoutError {
                 )
             }
             Self::Tma { what, value } => write!(f, "TMA: {what}, but it is {value}"),
+            Self::TmaSwizzle { swizzle, element_bits } => write!(
+                f,
+                "TMA: {swizzle} on elements of {element_bits} bits is none of its swizzles of 32, 64 or 128 bytes: take that of a \
+                 shared-memory atom for these elements"
+            ),
             Self::TooManyCells { rows, columns, most } => write!(
                 f,
                 "a picture of {rows} by {columns} cells is too large: slice or divide the layout until at most {most} are left"

@@ -34,6 +34,16 @@ pub enum Side {
     Destination,
 }
 
+/// (thread, bit) → bit of an atom as (thread, element) → element.
+const fn in_elements(bits: &Layout, element_bits: u32) -> Result<Layout, LayoutError> {
+    // Bits that a thread moves side by side; other threads' may lie between these and the next.
+    let beside = tri!(bits.mode(1).coalesce()).shape.get(0);
+    if element_bits == 0 || beside.value() % element_bits as i64 != 0 {
+        return Err(LayoutError::ElementsOfAtom { element_bits, bits: beside });
+    }
+    bits.recast(1, element_bits as i64)
+}
+
 impl TiledCopy {
     /// The tile that results when `threads` ((m, n) → thread) each hold `values` ((m, n) → value): CuTe's
     /// `make_tiled_copy`.
@@ -60,8 +70,8 @@ impl TiledCopy {
     ///
     /// # Errors
     /// [`LayoutError::TooFew`] when threads or values are no multiple of the atom's; [`LayoutError::Rank`] when `tv` is not
-    /// of rank 2; [`LayoutError::Outside`] when it reaches beyond the tile; [`LayoutError::ElementsOfAtom`] when what a thread moves is
-    /// no number of whole elements.
+    /// of rank 2; [`LayoutError::Outside`] when it reaches beyond the tile; [`LayoutError::ElementsOfAtom`] when what a thread moves
+    /// side by side is no number of whole elements.
     pub const fn from_tv(atom: CopyAtom, element_bits: u32, tv: Layout, tiler: IntTuple) -> Result<Self, LayoutError> {
         let tiler = tiler.product_each();
         let (mut strides, mut i) = ([Int::ZERO; IntTuple::MAX_LEAVES], 0);
@@ -83,18 +93,9 @@ impl TiledCopy {
         tv: Layout,
         tiler: Layout,
     ) -> Result<Self, LayoutError> {
-        let sides = [&atom.src, &atom.dst, &atom.reference];
-        let mut i = 0;
-        while i < sides.len() {
-            let bits = sides[i].mode(1).size();
-            if element_bits == 0 || bits.value() % element_bits as i64 != 0 {
-                return Err(LayoutError::ElementsOfAtom { element_bits, bits });
-            }
-            i += 1;
-        }
-        let src = tri!(atom.src.recast(1, element_bits as i64));
-        let dst = tri!(atom.dst.recast(1, element_bits as i64));
-        let reference = tri!(atom.reference.recast(1, element_bits as i64));
+        let src = tri!(in_elements(&atom.src, element_bits));
+        let dst = tri!(in_elements(&atom.dst, element_bits));
+        let reference = tri!(in_elements(&atom.reference, element_bits));
         if tv.rank() != 2 {
             return Err(LayoutError::Rank { operation: "TiledCopy", found: tv.rank(), needed: 2 });
         }
@@ -102,7 +103,7 @@ impl TiledCopy {
         if first < 0 || last >= tiler.size().value() {
             return Err(LayoutError::Outside { offset: if first < 0 { first } else { last } });
         }
-        i = 0;
+        let mut i = 0;
         while i < 2 {
             let (have, atom) = (tv.mode(i).size(), reference.mode(i).size());
             if have.value() % atom.value() != 0 {

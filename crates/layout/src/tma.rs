@@ -54,7 +54,7 @@ impl TensorMap {
     /// `element_bits` bits.
     ///
     /// # Errors
-    /// [`LayoutError::Tma`] with the rule of TMA that is broken, [`LayoutError::Rank`] when the modes do not correspond.
+    /// [`LayoutError::Tma`] with the rule of TMA that is broken, [`LayoutError::TmaSwizzle`] for a swizzle that it has not, [`LayoutError::Rank`] when the modes do not correspond.
     pub fn of(global: &Layout, tile: &ComposedLayout, element_bits: u32) -> Result<Self, LayoutError> {
         let rank = global.rank();
         if tile.rank() != rank {
@@ -211,10 +211,7 @@ fn swizzle_of(swizzle: &Swizzle, element_bits: u32) -> Result<SmemSwizzle, Layou
     let bytes = swizzle.downcast(element_bits.into()).and_then(|bits| bits.upcast(8));
     let kinds = [SmemSwizzle::B32, SmemSwizzle::B64, SmemSwizzle::B128, SmemSwizzle::B128Atom32];
     let found = kinds.into_iter().find(|kind| Ok(kind.on_bytes()) == bytes);
-    found.ok_or(refused(
-        "the swizzle must be one of 32, 64 or 128 bytes; the bits that it moves are",
-        swizzle.bits.into(),
-    ))
+    found.ok_or(LayoutError::TmaSwizzle { swizzle: *swizzle, element_bits })
 }
 
 /// What follows what in shared memory: `places` cut where it leaves one mode of the tile for the next.

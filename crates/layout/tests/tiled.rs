@@ -54,6 +54,24 @@ fn what_a_thread_moves_is_whole_elements() {
     }
 }
 
+/// A lane of a transposed `ldmatrix` gets 16 bits from here and 16 from there: no element is wider.
+#[test]
+fn transposed_matrices_have_narrow_elements() {
+    let copy = |bits: u32| {
+        let (threads, values) = (
+            layout!((8, 4)),
+            Layout::column_major(IntTuple::flat(&[Int::Static(128 / i64::from(bits)), Int::Static(1)])?)?,
+        );
+        TiledCopy::new(CopyAtom::ldmatrix(4, true)?, bits, &threads, &values)
+    };
+    for bits in [8, 16] {
+        assert!(copy(bits).is_ok(), "{bits}");
+    }
+    for bits in [32, 64] {
+        assert_eq!(copy(bits), Err(LayoutError::ElementsOfAtom { element_bits: bits, bits: Int::Static(16) }));
+    }
+}
+
 #[test]
 fn atoms_share_no_thread() {
     let mma = |atoms: &str| TiledMma::new(MmaAtom::mma_sync(16, 16, [32, 16, 16, 32])?, &fixed(atoms)?);

@@ -87,8 +87,12 @@ fn what_tma_cannot_do() {
     );
     assert_eq!(refused(&layout!((64, 4):(64, 1)), &layout!((8, 4):(4, 1)).into()).1, 8);
     assert_eq!(refused(&layout!((64, 64):(64, 1)), &layout!((8, 8):(16, 1)).into()).1, 8);
-    let odd = "Sw<1,0,1> o _0 o (_8,_64):(_64,_1)".parse().unwrap();
-    assert!(refused(&layout!((64, 64):(64, 1)), &odd).0.starts_with("the swizzle must be one of"));
+    let of_other_widths = [("Sw<1,0,1>", 16), ("Sw<3,3,3>", 8), ("Sw<3,3,3>", 32), ("Sw<3,6,-3>", 16)];
+    for (swizzle, element_bits) in of_other_widths {
+        let odd: ComposedLayout = format!("{swizzle} o _0 o (_8,_64):(_64,_1)").parse().unwrap();
+        let error = LayoutError::TmaSwizzle { swizzle: odd.swizzle, element_bits };
+        assert_eq!(TensorMap::of(&layout!((64, 64):(64, 1)), &odd, element_bits), Err(error));
+    }
     let wide = "Sw<3,3,3> o _0 o (_8,_128):(_128,_1)".parse().unwrap();
     assert!(refused(&layout!((64, 256):(256, 1)), &wide).0.contains("within the swizzle's span"));
     assert!(matches!(TensorMap::of(&layout!(64), &tile, 16), Err(LayoutError::Rank { .. })));

@@ -262,7 +262,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "tv --copy UniversalCopy<uint128_t> --bits 3 --threads (32,8) --values (4,1)",
-            "a thread moves 128 bits with this atom, which is no number of elements of 3 bits",
+            "a thread moves 128 bits side by side with this atom, which is no number of elements of 3 bits",
         ),
         (
             "tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --permute (24,_,16)",
