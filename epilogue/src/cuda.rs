@@ -5,7 +5,7 @@
 
 mod sinks;
 
-pub use sinks::{FINISH_THREADS, finish, sinks};
+pub use sinks::{FINISH_THREADS, finish, finished_at_once, sinks};
 
 use crate::host::Along;
 use crate::{Field, FieldKind, Number, Op, ParamBlock, Place, Program, Uses, Value};
@@ -152,6 +152,7 @@ impl Writer<'_> {
             self.staged(text, place);
         }
         self.visit(text);
+        self.end(text);
         line(text, 0, format_args!("}};"));
     }
 

@@ -3,13 +3,17 @@
 use crate::{FieldKind, ParamBlock};
 use warpwright_spec::{Axes, Reduction};
 
-/// How a kernel cuts D for its reductions: in subtiles, in its own terms.
+/// How a kernel cuts D for its reductions: in tiles and subtiles, in its own terms.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SubtileGrid {
     /// Batch entries.
     pub entries: usize,
     /// Rows and columns of D, in the kernel's terms.
     pub extents: [usize; 2],
+    /// Rows and columns of a tile.
+    pub tile: [usize; 2],
+    /// Warps that have parts of a tile.
+    pub tile_warps: usize,
     /// Rows and columns of a subtile.
     pub subtile: [usize; 2],
     /// Whether the kernel's rows are the user's columns.
@@ -23,9 +27,9 @@ pub struct PartialResults {
     pub offset: usize,
     /// How many bytes they are.
     pub bytes: usize,
-    /// Values that remain; of a reduction of both M and N, blocks along the kernel's columns.
+    /// Values that remain; of a reduction of both M and N, tiles along the kernel's columns.
     pub length: usize,
-    /// Blocks that are put together for one value; of a reduction of both, along the kernel's rows.
+    /// Blocks that are put together for one value; of a reduction of both, the warps of the tiles along the kernel's rows.
     pub blocks: usize,
     /// Whether they are put together by atomic operations, in memory that is zero before and after.
     pub atomic: bool,
@@ -70,9 +74,10 @@ impl SubtileGrid {
     /// Blocks that are put together, and values that remain, as in [`PartialResults`].
     fn blocks(self, reduction: Reduction) -> [usize; 2] {
         let [rows, columns] = self.extents;
-        let blocks = [0, 1].map(|i| self.extents[i].div_ceil(self.subtile[i].max(1)));
+        let pieces = |of: [usize; 2]| [0, 1].map(|i| self.extents[i].div_ceil(of[i].max(1)));
+        let (tiles, blocks) = (pieces(self.tile), pieces(self.subtile));
         match (reduction.axes, self.transposed) {
-            (Axes::All, _) => blocks,
+            (Axes::All, _) => [tiles[0].saturating_mul(self.tile_warps), tiles[1]],
             (Axes::Rows, false) | (Axes::Columns, true) => [blocks[0], columns],
             (Axes::Columns, false) | (Axes::Rows, true) => [blocks[1], rows],
         }
@@ -105,13 +110,20 @@ mod tests {
         }
         let e = reduce_columns::<Atomic<Amax>, _, _>(&mut c, amax(&mut s, acc()));
         let block = ParamBlock::of(node(reduce_rows::<Sum, _, _>(&mut r, e))).unwrap();
-        let grid = SubtileGrid { entries: 3, extents: [33, 100], subtile: [16, 64], transposed: false };
+        let grid = SubtileGrid {
+            entries: 3,
+            extents: [33, 100],
+            tile: [32, 128],
+            tile_warps: 4,
+            subtile: [16, 64],
+            transposed: false,
+        };
         let at: Vec<_> = block.partial_results(grid).map(|(i, at)| (i, at.offset, at.length, at.blocks)).collect();
-        assert_eq!(at, [(0, 0, 100, 3), (1, 0, 33, 2), (2, 3 * 300 * 8, 2, 3)]);
-        assert_eq!(block.partial_bytes(grid), [3 * 33 * 8, 3 * 300 * 8 + 3 * 6 * 8]);
+        assert_eq!(at, [(0, 0, 100, 3), (1, 0, 33, 2), (2, 3 * 300 * 8, 1, 8)]);
+        assert_eq!(block.partial_bytes(grid), [3 * 33 * 8, 3 * 300 * 8 + 3 * 8 * 8]);
         // The kernel's rows are the user's columns.
         let turned = SubtileGrid { transposed: true, ..grid };
         let at: Vec<_> = block.partial_results(turned).map(|(_, at)| (at.length, at.blocks)).collect();
-        assert_eq!(at, [(33, 2), (100, 3), (2, 3)]);
+        assert_eq!(at, [(33, 2), (100, 3), (1, 8)]);
     }
 }

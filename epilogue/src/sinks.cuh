@@ -4,9 +4,10 @@
 // Every lane of a warp calls visit slab_rows × slab_columns / (32 V) times a subtile, the first time with lane 0 on the subtile's
 // element (0, 0). So a count of calls tells where subtiles begin and end, whichever visitor calls.
 //
-// A reduction's partial results, one a subtile and value that remains, lie in workspace:
+// A reduction's partial results lie in workspace, those of both M and N one a warp and tile, those of lines one a subtile and value
+// that remains:
 //   lines    (entry × blocks + block) × length + index     blocks of 16 rows (slab_columns columns) are reduced away
-//   all      (entry × blocks + row / 16) × length + column / slab_columns
+//   all      (entry × blocks + tile_m × tile_warps + warp) × length + tile_n
 // `finish_reductions`, a launch of its own, puts them together in that order. Atomic ones have one place an output, zero before
 // and after each run.
 
@@ -91,17 +92,13 @@ struct SubtileVisits {
     static __device__ __forceinline__ unsigned row_of(const Coordinates& c) { return cfg::transposed ? c.n : c.m; }
     static __device__ __forceinline__ unsigned column_of(const Coordinates& c) { return cfg::transposed ? c.m : c.n; }
 
-    // Whether this is the subtile's first visit.
-    __device__ __forceinline__ bool begin(const Coordinates& c) {
-        if (visits != 0) return false;
-        row = __shfl_sync(~0u, row_of(c), 0);
-        column = __shfl_sync(~0u, column_of(c), 0);
-        return true;
-    }
-
-    // Whether it was the last.
+    // Counts a visit; true for the subtile's last one.
     template <int V>
-    __device__ __forceinline__ bool end() {
+    __device__ __forceinline__ bool count(const Coordinates& c) {
+        if (visits == 0) {
+            row = __shfl_sync(~0u, row_of(c), 0);
+            column = __shfl_sync(~0u, column_of(c), 0);
+        }
         if (++visits != cfg::slab_rows * cfg::slab_columns / (32 * V)) return false;
         visits = 0;
         return true;
@@ -137,28 +134,29 @@ __device__ __forceinline__ double* atomic_place(const ReductionArg& r, unsigned 
     return r.partials + (r.stride_batch ? static_cast<unsigned long long>(batch) * length : 0);
 }
 
-// A reduction of both M and N: registers, then the warp's lanes at the end of a subtile.
+// A reduction of both M and N: registers, then the warp's lanes at the end of a tile.
 template <class Op, bool atomic>
 struct ReduceAll {
-    typename Op::Value whole;
+    typename Op::Value whole = Op::counted(Op::identity());
 
     template <int V>
-    __device__ __forceinline__ void visit(const ReductionArg& r, const Coordinates& c, const Compute (&x)[V], bool begins,
-                                          bool ends, const SubtileVisits& subtile) {
-        if (begins) whole = Op::counted(Op::identity());
+    __device__ __forceinline__ void visit(const Coordinates& c, const Compute (&x)[V]) {
 #pragma unroll
         for (int v = 0; v < V; ++v) {
             if (v < static_cast<int>(c.count)) whole = Op::join(whole, Op::counted(x[v]));
         }
-        if (!ends) return;
+    }
+
+    __device__ __forceinline__ void end(const ReductionArg& r, const Work& w) {
 #pragma unroll
         for (unsigned lanes = 16; lanes > 0; lanes /= 2) whole = Op::join(whole, shuffled(whole, lanes));
-        const unsigned row = subtile.row / cfg::slab_rows, column = subtile.column / cfg::slab_columns;
-        if (threadIdx.x % 32 != 0 || row >= r.blocks || column >= r.length) return;
+        const unsigned block = w.tile_m * cfg::tile_warps + threadIdx.x / 32 % cfg::tile_warps;
+        // A cluster may have tiles outside the problem.
+        if (threadIdx.x % 32 != 0 || block >= r.blocks || w.tile_n >= r.length) return;
         if constexpr (atomic) {
-            Op::add(atomic_place(r, c.batch, 1), whole);
+            Op::add(atomic_place(r, w.group, 1), whole);
         } else {
-            r.partials[(static_cast<unsigned long long>(c.batch) * r.blocks + row) * r.length + column] = whole;
+            r.partials[(static_cast<unsigned long long>(w.group) * r.blocks + block) * r.length + w.tile_n] = whole;
         }
     }
 };
@@ -167,7 +165,7 @@ struct ReduceAll {
 template <class Op, bool atomic, bool reduces_rows, unsigned number>
 struct ReduceLines {
     template <int V>
-    __device__ __forceinline__ void visit(const ReductionArg& r, const Coordinates& c, const Compute (&x)[V], bool, bool ends,
+    __device__ __forceinline__ void visit(const ReductionArg& r, const Coordinates& c, const Compute (&x)[V], bool ends,
                                           const SubtileVisits& subtile) const {
         const unsigned row = SubtileVisits::row_of(c) - subtile.row, column = SubtileVisits::column_of(c) - subtile.column;
         constexpr int most = 16 / sizeof(Compute), width = V < most ? V : most;
@@ -227,8 +225,8 @@ struct ReduceLines {
     }
 };
 
-// The end of a reduction, by blocks of `finish_threads`.
-constexpr unsigned finish_threads = 256;
+// The end of a reduction, by blocks of `finish_threads`. Where each value is of many parts, `finish_shares` threads share them.
+constexpr unsigned finish_threads = 256, finish_shares = 8;
 
 template <class Op, bool atomic, bool all>
 __device__ __forceinline__ void finish_reduction(const ReductionArg& r) {
@@ -237,45 +235,46 @@ __device__ __forceinline__ void finish_reduction(const ReductionArg& r) {
     const unsigned outputs = r.stride_batch ? r.entries : 1, entries = r.stride_batch ? 1 : r.entries;
     const unsigned length = all ? 1 : r.length;
     const unsigned long long parts = static_cast<unsigned long long>(entries) * r.blocks * (all ? r.length : 1);
-    const auto store = [&](unsigned long long output, unsigned i, Value whole) {
-        static_cast<Compute*>(r.pointer)[output * r.stride_batch + i * r.stride] = static_cast<Compute>(whole);
+    const unsigned long long values = static_cast<unsigned long long>(outputs) * length;
+    const auto store = [&](unsigned long long at, Value whole) {
+        static_cast<Compute*>(r.pointer)[at / length * r.stride_batch + at % length * r.stride] = static_cast<Compute>(whole);
     };
-    if constexpr (!atomic && all) {
-        __shared__ Value warps[finish_threads / 32];
-        for (unsigned output = blockIdx.x; output < outputs; output += gridDim.x) {
-            const double* from = r.partials + output * parts;
-            Value whole = Op::counted(Op::identity());
-            for (unsigned long long part = threadIdx.x; part < parts; part += finish_threads) {
-                whole = Op::join(whole, static_cast<Value>(from[part]));
-            }
-#pragma unroll
-            for (unsigned lanes = 16; lanes > 0; lanes /= 2) whole = Op::join(whole, shuffled(whole, lanes));
-            __syncthreads();
-            if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = whole;
-            __syncthreads();
-            if (threadIdx.x == 0) {
-                for (unsigned warp = 1; warp < finish_threads / 32; ++warp) whole = Op::join(whole, warps[warp]);
-                store(output, 0, whole);
-            }
+    if constexpr (atomic) {
+        for (unsigned long long at = blockIdx.x * finish_threads + threadIdx.x; at < values; at += gridDim.x * finish_threads) {
+            double* place = r.partials + at;
+            store(at, Op::added(place));
+            *place = 0;
         }
     } else {
-        const unsigned long long values = static_cast<unsigned long long>(outputs) * length;
-        for (unsigned long long at = blockIdx.x * finish_threads + threadIdx.x; at < values; at += gridDim.x * finish_threads) {
-            const unsigned long long output = at / length;
-            const unsigned i = at % length;
-            if constexpr (atomic) {
-                double* place = r.partials + at;
-                store(output, i, Op::added(place));
-                *place = 0;
-            } else {
-                const double* from = r.partials + output * parts * length + i;
-                Value whole = Op::counted(Op::identity());
-#pragma unroll 8
-                for (unsigned long long part = 0; part < parts; ++part) {
+        // Neighbouring threads have neighbouring parts, or values.
+        constexpr unsigned lanes = all ? 1 : finish_threads / finish_shares, shares = finish_threads / lanes;
+        // The shares of a warp are put together by itself.
+        constexpr unsigned step = all ? 32 : 1;
+        const unsigned lane = threadIdx.x % lanes, share = threadIdx.x / lanes;
+        __shared__ Value shared[shares][lanes];
+        // All threads meet at the barriers.
+        for (unsigned long long first = blockIdx.x * lanes; first < values; first += gridDim.x * lanes) {
+            const unsigned long long at = first + lane;
+            Value whole = Op::counted(Op::identity());
+            if (at < values) {
+                const double* from = r.partials + at / length * parts * length + at % length;
+#pragma unroll 16
+                for (unsigned long long part = share; part < parts; part += shares) {
                     whole = Op::join(whole, static_cast<Value>(from[part * length]));
                 }
-                store(output, i, whole);
             }
+            if constexpr (all) {
+#pragma unroll
+                for (unsigned other = 16; other > 0; other /= 2) whole = Op::join(whole, shuffled(whole, other));
+            }
+            shared[share][lane] = whole;
+            __syncthreads();
+            if (share == 0 && at < values) {
+#pragma unroll 1
+                for (unsigned s = step; s < shares; s += step) whole = Op::join(whole, shared[s][lane]);
+                store(at, whole);
+            }
+            __syncthreads();
         }
     }
 }

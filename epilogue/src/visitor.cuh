@@ -14,6 +14,8 @@
 //   template <int V> struct Loads                                            raw values of one vector's other operands
 //   template <int V> Loads<V> load(params, d, coordinates) const             fetches them, one step ahead of visit
 //   template <int V> void visit(out, acc, loads, params, coordinates) const  computes V elements of D
+//   void end(params, work) const                                             stores what there is one of in a tile
+//   bool counts                                                              whether visit asks how many elements there are
 // It appears once in the kernel. Every lane calls load and visit, with count 0 where it has nothing.
 
 // Writes an accumulator source's pairs to the warp's slab.
@@ -96,6 +98,7 @@ struct Visitor {
             epilogue.template visit<V>(out, acc, loads, params.epilogue, now);
             store_tile<ElementD, V>(params.d, now, Vector<ElementD, V>::encode(out));
         }
+        epilogue.end(params.epilogue, w);
     }
 
    private:

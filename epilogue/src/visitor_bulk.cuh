@@ -109,18 +109,29 @@ struct BulkVisitor {
             });
             Values d[pairs];
             Vector<Output::Aux, V> aux[pairs];
+            const auto visit = [&](auto inside) {
 #pragma unroll
-            for (unsigned i = 0; i < pairs; ++i) {
-                typename Epilogue::Result out[V];
-                epilogue.template visit<V>(out, acc[i], loads[i], params.epilogue, coordinates<Accumulators>(w, s, i));
-                d[i] = Values::encode(out);
-                if constexpr (cfg::has_aux) aux[i] = epilogue.aux;
+                for (unsigned i = 0; i < pairs; ++i) {
+                    Coordinates c = coordinates<Accumulators>(w, s, i);
+                    if constexpr (inside.value) c.count = V;
+                    typename Epilogue::Result out[V];
+                    epilogue.template visit<V>(out, acc[i], loads[i], params.epilogue, c);
+                    d[i] = Values::encode(out);
+                    if constexpr (cfg::has_aux) aux[i] = epilogue.aux;
+                }
+            };
+            // Asking for every element costs as much as reducing it.
+            if (Epilogue::counts && inside<Accumulators>(w, s)) {
+                visit(Known<true>{});
+            } else {
+                visit(Known<false>{});
             }
             write(slab, d);
             if constexpr (cfg::has_aux) write(slab + cfg::slabs * cfg::slab_bytes, aux);
             store<Accumulators>(w, s, slab);
             ++turn;
         }
+        epilogue.end(params.epilogue, w);
     }
 
     // Shared memory must outlive the copies from it.
@@ -129,6 +140,18 @@ struct BulkVisitor {
     }
 
    private:
+    template <bool x>
+    struct Known {
+        static constexpr bool value = x;
+    };
+
+    // Whether all of a subtile's elements exist.
+    template <class Accumulators>
+    __device__ __forceinline__ bool inside(const Work& w, unsigned s) const {
+        return w.tile_m * cfg::tile_m + Accumulators::row(s) + cfg::slab_rows <= params.rows &&
+               w.tile_n * cfg::tile_n + Accumulators::column(s) + cfg::slab_columns <= params.columns;
+    }
+
     static __device__ __forceinline__ unsigned at(unsigned row, unsigned column) {
         return Output::at(row, column) * sizeof(ElementD);
     }

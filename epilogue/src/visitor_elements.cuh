@@ -29,5 +29,6 @@ struct ElementVisitor {
             epilogue.template visit<1>(out, acc, loads, params.epilogue, c);
             store_tile<ElementD, 1, 1>(params.d, c, Vector<ElementD, 1>::encode(out));
         }
+        epilogue.end(params.epilogue, w);
     }
 };

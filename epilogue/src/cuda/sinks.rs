@@ -10,12 +10,24 @@ const SINKS: &str = include_str!("../sinks.cuh");
 /// Threads of a block of the launch that ends reductions.
 pub const FINISH_THREADS: u32 = 256;
 
-/// What an epilogue's text needs in front of it, if it stores anything beside D: `warps` run it.
-pub fn sinks(program: &Program, warps: usize) -> String {
+/// Values of a reduction that one of its blocks ends at a time.
+pub const fn finished_at_once(all: bool, atomic: bool) -> usize {
+    match (atomic, all) {
+        (true, _) => FINISH_THREADS as usize,
+        (false, true) => 1,
+        // Eight threads share the parts of each.
+        (false, false) => FINISH_THREADS as usize / 8,
+    }
+}
+
+/// What an epilogue's text needs in front of it, if it stores anything beside D: so many warps run it, and so many of them on one
+/// tile.
+pub fn sinks(program: &Program, [warps, tile_warps]: [usize; 2]) -> String {
     if program.stores().is_empty() {
         return String::new();
     }
-    let mut text = format!("namespace cfg {{\nconstexpr unsigned epilogue_warps = {warps};\n}}\n");
+    let mut text =
+        format!("namespace cfg {{\nconstexpr unsigned epilogue_warps = {warps}, tile_warps = {tile_warps};\n}}\n");
     if !program.block().reduces() {
         // Templates name it.
         text += super::REDUCTION_ARG;
@@ -64,7 +76,9 @@ impl Writer<'_> {
         if !self.program.block().reduces() {
             return;
         }
-        line(text, 1, format_args!("mutable SubtileVisits subtile;"));
+        if self.reduces_lines() {
+            line(text, 1, format_args!("mutable SubtileVisits subtile;"));
+        }
         let mut lines = 0;
         for (field, Reduction { operator, axes, atomic }) in reductions(self.program) {
             let operator = structure(operator);
@@ -108,9 +122,8 @@ impl Writer<'_> {
 
     /// The stores, behind the loop.
     pub(super) fn store(&self, text: &mut String) {
-        let reduces = self.program.block().reduces();
-        if reduces {
-            line(text, 2, format_args!("const bool begins = subtile.begin(c), ends = subtile.template end<V>();"));
+        if self.reduces_lines() {
+            line(text, 2, format_args!("const bool ends = subtile.template count<V>(c);"));
         }
         for (number, &SideStore { argument, sink, .. }) in self.program.stores().iter().enumerate() {
             let field = self.field(argument);
@@ -125,12 +138,32 @@ impl Writer<'_> {
                     }
                 }
                 Sink::Mask => line(text, 2, format_args!("store_mask<V>(p.{field}, c, y{number});")),
-                Sink::Reduce(_) => line(
-                    text,
-                    2,
-                    format_args!("whole_{field}.template visit<V>(p.{field}, c, y{number}, begins, ends, subtile);"),
-                ),
+                Sink::Reduce(Reduction { axes: Axes::All, .. }) => {
+                    line(text, 2, format_args!("whole_{field}.template visit<V>(c, y{number});"));
+                }
+                Sink::Reduce(_) => {
+                    line(
+                        text,
+                        2,
+                        format_args!("whole_{field}.template visit<V>(p.{field}, c, y{number}, ends, subtile);"),
+                    );
+                }
             }
         }
+    }
+
+    /// What is stored once a tile, and whether visits care how many elements there are.
+    pub(super) fn end(&self, text: &mut String) {
+        let wholes: Vec<_> = reductions(self.program).filter(|(_, r)| r.axes == Axes::All).collect();
+        line(text, 1, format_args!("static constexpr bool counts = {};", !wholes.is_empty()));
+        line(text, 1, format_args!("{INLINE} void end(const EpilogueParams& p, const Work& w) const {{"));
+        for (field, _) in wholes {
+            line(text, 2, format_args!("whole_{field}.end(p.{field}, w);"));
+        }
+        line(text, 1, format_args!("}}"));
+    }
+
+    fn reduces_lines(&self) -> bool {
+        reductions(self.program).any(|(_, r)| r.axes != Axes::All)
     }
 }

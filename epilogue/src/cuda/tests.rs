@@ -44,6 +44,9 @@ fn accumulators_alone() {
                 out[v] = acc[v];
             }
         }
+        static constexpr bool counts = false;
+        __device__ __forceinline__ void end(const EpilogueParams& p, const Work& w) const {
+        }
     };
     "#);
 }
@@ -106,6 +109,9 @@ fn axpby_with_bias_and_relu() {
                 out[v] = x5;
             }
         }
+        static constexpr bool counts = false;
+        __device__ __forceinline__ void end(const EpilogueParams& p, const Work& w) const {
+        }
     };
     "#);
 }
@@ -164,6 +170,9 @@ fn scalars_in_memory_drop_the_previous_output() {
                 out[v] = x4;
             }
         }
+        static constexpr bool counts = false;
+        __device__ __forceinline__ void end(const EpilogueParams& p, const Work& w) const {
+        }
     };
     "#);
 }
@@ -221,6 +230,9 @@ fn shared_values_functions_and_conversions() {
                 out[v] = x7;
             }
         }
+        static constexpr bool counts = false;
+        __device__ __forceinline__ void end(const EpilogueParams& p, const Work& w) const {
+        }
     };
     "#);
 }
@@ -272,6 +284,9 @@ fn integers_stay_exact_until_a_scalar_asks() {
                 const float x6 = s0 * x5;
                 out[v] = x6;
             }
+        }
+        static constexpr bool counts = false;
+        __device__ __forceinline__ void end(const EpilogueParams& p, const Work& w) const {
         }
     };
     "#);

@@ -10,7 +10,7 @@ use warpwright_epilogue::{Bound, FieldKind, ParamBlock, PartialResults, Reductio
 use warpwright_runtime::{LaunchCall, RawView, TensorMapSpec, WorkspacePtr};
 use warpwright_schedulers::{TileScheduler, TileSpace, WorkspaceRegions, of_spec};
 use warpwright_spec::{
-    KernelPlan, MAX_ARGUMENTS, MajorId, Mnk, Problem, RasterOrder, ScheduleId, SchedulerId, SingleTile,
+    Axes, KernelPlan, MAX_ARGUMENTS, MajorId, Mnk, Problem, RasterOrder, Reduction, ScheduleId, SchedulerId, SingleTile,
 };
 
 /// Why a call cannot be launched, although the kernel can implement its problem.
@@ -227,20 +227,28 @@ const fn up(bytes: usize, to: usize) -> usize {
     bytes.saturating_add(to - 1) / to * to
 }
 
-/// The subtiles that a plan's warps visit.
+/// The tiles and subtiles that a plan's warps visit.
 fn subtiles(plan: &KernelPlan, problem: &Problem) -> SubtileGrid {
     let user = problem.bound();
     let extents = if plan.transposed { [user.n, user.m] } else { [user.m, user.n] };
-    let subtile = [SLAB_ROWS, Tile::of(plan).slab_columns];
-    SubtileGrid { entries: problem.groups(), extents, subtile, transposed: plan.transposed }
+    let tile = Tile::of(plan);
+    SubtileGrid {
+        entries: problem.groups(),
+        extents,
+        tile: [tile.m, tile.n],
+        tile_warps: tile.warps(),
+        subtile: [SLAB_ROWS, tile.slab_columns],
+        transposed: plan.transposed,
+    }
 }
 
-/// Blocks of the launch that ends reductions along x: each value that remains has a thread, or, where it is of all elements, a
-/// block.
+/// Blocks of the launch that ends reductions along x: as many as take each value once.
 fn finish_blocks(block: &ParamBlock, grid: SubtileGrid) -> u32 {
-    let blocks = |(_, PartialResults { length, .. }): (usize, PartialResults)| {
-        let threads = length.saturating_mul(grid.entries).div_ceil(cuda::FINISH_THREADS as usize);
-        threads.max(grid.entries).min(1 << 16) as u32
+    let blocks = |(argument, PartialResults { length, atomic, .. }): (usize, PartialResults)| {
+        let all = matches!(block.fields()[argument].kind, FieldKind::Reduction(Reduction { axes: Axes::All, .. }));
+        let values = if all { 1 } else { length };
+        let at_once = cuda::finished_at_once(all, atomic);
+        values.saturating_mul(grid.entries).div_ceil(at_once).min(1 << 16) as u32
     };
     block.partial_results(grid).map(blocks).max().unwrap_or(1)
 }

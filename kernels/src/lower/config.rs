@@ -50,6 +50,11 @@ impl Tile {
         }
     }
 
+    /// Warps that have parts of one tile.
+    pub(crate) fn warps(&self) -> usize {
+        if self.pingpong { 4 } else { self.warps_m * self.warps_n }
+    }
+
     fn warp_m(&self) -> usize {
         self.m / self.warps_m
     }
