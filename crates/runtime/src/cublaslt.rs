@@ -81,10 +81,22 @@ pub enum CublasLtError {
         /// Its layout.
         layout: Strided,
     },
+    /// A bias that it does not add.
+    #[error(
+        "the bias is {found} with {layout:?}: cuBLASLt adds a contiguous row of N elements of D's type {d} to a row-major D"
+    )]
+    Bias {
+        /// Its element.
+        found: Dtype,
+        /// Its layout.
+        layout: Strided,
+        /// Element of D.
+        d: Dtype,
+    },
     /// Another call than the product was made for.
     #[error("{operand} is not as it was when the product was made: make another product for it")]
     Changed {
-        /// `A`, `B` or `D`.
+        /// `A`, `B`, `D` or `bias`.
         operand: &'static str,
     },
     /// An algorithm that there is not.
@@ -150,12 +162,15 @@ impl std::fmt::Display for CublasLtVersion {
     }
 }
 
-/// D = A · B by cuBLASLt, for operands of these types and layouts on one stream, with its heuristics' best algorithms.
+/// D = A · B, or D = gelu(A · B + bias), by cuBLASLt, for operands of these types and layouts on one stream, with its heuristics'
+/// best algorithms.
 #[derive(Debug)]
 pub struct CublasLtProduct {
     stream: Stream,
     shapes: [(Dtype, Strided, usize); 3],
     swapped: bool,
+    /// Where the bias is, if there is one.
+    bias: Option<u64>,
     one: [u8; 8],
     algorithms: Vec<(sys::cublasLtMatmulAlgo_t, usize)>,
     workspace: Box<dyn Buffer>,
@@ -185,6 +200,32 @@ impl CublasLtProduct {
         d: RawViewMut<'_>,
         fast_accumulation: bool,
     ) -> Result<CublasLtProduct, CublasLtError> {
+        CublasLtProduct::with(stream, a, b, d, None, fast_accumulation)
+    }
+
+    /// The same for D = gelu(A · B + bias), GELU being the form with tanh and `bias` a row (1, 1, N) of D's type; D is row-major.
+    ///
+    /// # Errors
+    /// [`CublasLtError`].
+    pub fn with_bias_and_gelu(
+        stream: &Stream,
+        a: RawView<'_>,
+        b: RawView<'_>,
+        bias: RawView<'_>,
+        d: RawViewMut<'_>,
+        fast_accumulation: bool,
+    ) -> Result<CublasLtProduct, CublasLtError> {
+        CublasLtProduct::with(stream, a, b, d, Some(bias), fast_accumulation)
+    }
+
+    fn with(
+        stream: &Stream,
+        a: RawView<'_>,
+        b: RawView<'_>,
+        d: RawViewMut<'_>,
+        bias: Option<RawView<'_>>,
+        fast_accumulation: bool,
+    ) -> Result<CublasLtProduct, CublasLtError> {
         let types = arrange::types(a.dtype(), b.dtype(), d.dtype()).ok_or(CublasLtError::Types {
             a: a.dtype(),
             b: b.dtype(),
@@ -202,6 +243,14 @@ impl CublasLtProduct {
             };
             CublasLtError::Layout { operand, layout }
         })?;
+        if let Some(bias) = bias {
+            let row = bias.extents() == [1, 1, n] && (bias.layout().strides[2] == 1 || n == 1);
+            // cuBLASLt's bias runs along the rows of its column-major D.
+            if bias.dtype() != d.dtype() || !row || !arranged.swapped {
+                return Err(CublasLtError::Bias { found: bias.dtype(), layout: bias.layout(), d: d.dtype() });
+            }
+        }
+        let bias = bias.map(|bias| bias.address());
         let library = library::get()?;
         bound(stream)?;
         let handle = Owned::make(library, "cublasLtCreate", library.destroy, |handle| {
@@ -209,7 +258,7 @@ impl CublasLtProduct {
             unsafe { (library.create)(handle) }
         })?;
         let Descriptors { product, first, second, d: d_layout } =
-            Descriptors::new(library, types, &arranged, fast_accumulation)?;
+            Descriptors::new(library, types, &arranged, bias, fast_accumulation)?;
         let shapes = [
             shape(a.dtype(), a.layout(), a.address()),
             shape(b.dtype(), b.layout(), b.address()),
@@ -255,6 +304,7 @@ impl CublasLtProduct {
             stream: stream.clone(),
             shapes,
             swapped: arranged.swapped,
+            bias,
             one: types.one,
             algorithms,
             workspace,
@@ -288,6 +338,37 @@ impl CublasLtProduct {
         b: RawView<'_>,
         d: RawViewMut<'_>,
     ) -> Result<(), CublasLtError> {
+        self.submit(algorithm, a, b, d, None)
+    }
+
+    /// Submits D = gelu(A · B + bias), with the bias that the product was made for.
+    ///
+    /// # Errors
+    /// As [`run`](CublasLtProduct::run).
+    pub fn run_with_bias(
+        &self,
+        algorithm: usize,
+        a: RawView<'_>,
+        b: RawView<'_>,
+        bias: RawView<'_>,
+        d: RawViewMut<'_>,
+    ) -> Result<(), CublasLtError> {
+        self.submit(algorithm, a, b, d, Some(bias))
+    }
+
+    fn submit(
+        &self,
+        algorithm: usize,
+        a: RawView<'_>,
+        b: RawView<'_>,
+        d: RawViewMut<'_>,
+        bias: Option<RawView<'_>>,
+    ) -> Result<(), CublasLtError> {
+        let bias_length = d.extents()[2];
+        let same_bias = bias.is_none_or(|bias| (bias.dtype(), bias.extents()) == (d.dtype(), [1, 1, bias_length]));
+        if !same_bias || bias.map(|bias| bias.address()) != self.bias {
+            return Err(CublasLtError::Changed { operand: "bias" });
+        }
         let count = self.algorithms.len();
         let (algorithm, _) =
             self.algorithms.get(algorithm).ok_or(CublasLtError::NoSuchAlgorithm { index: algorithm, count })?;
@@ -370,6 +451,7 @@ impl Descriptors {
         library: &'static Library,
         types: Types,
         arranged: &Arranged,
+        bias: Option<u64>,
         fast_accumulation: bool,
     ) -> Result<Descriptors, CublasLtError> {
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
@@ -388,6 +470,11 @@ impl Descriptors {
         set(Attribute::CUBLASLT_MATMUL_DESC_TRANSB, &operation(arranged.transpose_second))?;
         if types.is_fp8 {
             set(Attribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM, &[u8::from(fast_accumulation)])?;
+        }
+        if let Some(address) = bias {
+            let epilogue = sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_GELU_BIAS as u32;
+            set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue.to_ne_bytes())?;
+            set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER, &address.to_ne_bytes())?;
         }
         let (first, second) = if arranged.swapped { (types.b, types.a) } else { (types.a, types.b) };
         Ok(Descriptors {
@@ -518,7 +605,10 @@ mod tests {
                 dense(32, 48, Order::ColumnMajor),
                 dense(64, 48, Order::RowMajor),
             );
-            Descriptors::new(library, types, &arranged.unwrap(), true).map(drop).unwrap();
+            let arranged = arranged.unwrap();
+            for bias in [None, Some(4096)] {
+                Descriptors::new(library, types, &arranged, bias, true).map(drop).unwrap();
+            }
         }
         preference(library, 256, 16, 128).map(drop).unwrap();
     }
@@ -547,6 +637,21 @@ mod tests {
         let error = refused(&stream, a, a, d.view_mut().unwrap().into_raw());
         assert_eq!(error, CublasLtError::Extents { a: [1, 4, 8], b: [1, 4, 8], d: [1, 4, 6] });
         assert!(error.to_string().contains("must agree in M, N, K and batch"), "{error}");
+        // A row of other elements, of another length, and one along M.
+        let (halves, short, row) = (
+            Tensor::<warpwright_numeric::f16>::zeros(1, 6).unwrap(),
+            Tensor::<f32>::zeros(1, 5).unwrap(),
+            Tensor::<f32>::zeros(1, 6).unwrap(),
+        );
+        for bias in [halves.view().raw(), short.view().raw()] {
+            let d = d.view_mut().unwrap().into_raw();
+            let error = CublasLtProduct::with_bias_and_gelu(&stream, a, b, bias, d, false).unwrap_err();
+            assert!(matches!(error, CublasLtError::Bias { d: Dtype::F32, .. }), "{error}");
+        }
+        let mut turned = Tensor::<f32>::zeros(6, 4).unwrap();
+        let turned = turned.view_mut().unwrap().transposed().into_raw();
+        let error = CublasLtProduct::with_bias_and_gelu(&stream, a, b, row.view().raw(), turned, false).unwrap_err();
+        assert!(matches!(error, CublasLtError::Bias { found: Dtype::F32, .. }), "{error}");
         let error = refused(&stream, a, b, d.view_mut().unwrap().into_raw());
         match error {
             CublasLtError::Missing(_) => {}

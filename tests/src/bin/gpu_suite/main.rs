@@ -20,6 +20,7 @@ mod clocks;
 mod compile;
 mod faults;
 mod functions;
+mod fused;
 mod fuzz;
 mod graph;
 mod host_time;
@@ -122,12 +123,13 @@ fn main() -> ExitCode {
     }
     println!("device: {} ({:?})", device.name(), device.info().capability);
     let mut proven = proven::Proven::default();
-    let parts: [(&str, Run<'_>); 20] = [
+    let parts: [(&str, Run<'_>); 21] = [
         ("case table", Box::new(|p| table::run(&device, &options, p))),
         ("random problems", Box::new(|p| fuzz::run(&device, &options, p))),
         ("walks and tiles", Box::new(|_| walks::run(&device))),
         ("functions", Box::new(|_| functions::run(&device))),
         ("functions' cost", Box::new(|_| functions::cost(&device, options.small))),
+        ("fused gelu against cuBLASLt", Box::new(|_| fused::run(&device, options.small))),
         ("index functions", Box::new(|_| layouts::run(&device))),
         ("planted faults", Box::new(|_| faults::run(&device))),
         ("refusals", Box::new(|_| refusals::run(&device))),
