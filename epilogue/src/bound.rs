@@ -4,7 +4,7 @@ use crate::host::Along;
 use crate::{Arg, Args, FieldKind, LeafKind, ParamBlock, Program, ReductionParams, Uses};
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{RawView, RawViewMut, Space, Strided};
-use warpwright_spec::{Axes, MAX_ARGUMENTS, Problem, ScalarKind, Sink};
+use warpwright_spec::{Axes, BlockRun, BlockScales, MAX_ARGUMENTS, Problem, ScalarKind, ScaleOrder, Sink};
 
 /// The extents of D: what operands must fit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -196,6 +196,10 @@ const fn output_name(sink: Sink) -> &'static str {
     match sink {
         Sink::Matrix(_) => "aux_store(..)",
         Sink::Mask => "aux_mask(..)",
+        Sink::Scales(scales) => match scales.run {
+            BlockRun::AlongRows => "quantize_rows(..)",
+            BlockRun::AlongColumns => "quantize_columns(..)",
+        },
         Sink::Reduce(reduction) => match reduction.axes {
             Axes::Rows => "reduce_rows(..)",
             Axes::Columns => "reduce_columns(..)",
@@ -459,6 +463,7 @@ impl Check {
             Sink::Matrix(t) => t,
             Sink::Mask => Dtype::U8,
             Sink::Reduce(_) => self.compute,
+            Sink::Scales(scales) => scales.scale,
         };
         if view.dtype() != expected {
             let (argument, what) = (self.argument, self.kind.name());
@@ -483,6 +488,7 @@ impl Check {
                 };
                 layout.strides
             }
+            Sink::Scales(scales) => self.scales(scales, &layout)?,
             Sink::Reduce(reduction) => {
                 let (batch, stride) = match reduction.axes {
                     Axes::Rows => self.vector(&layout, "reduction over rows", "N", n)?,
@@ -495,6 +501,30 @@ impl Check {
         };
         self.memory(view.space(), &layout, view.dtype(), view.bytes())?;
         Ok(Slot::Output { view, strides, along })
+    }
+
+    /// Strides of a matrix of scale factors: between batch entries, and along both its modes.
+    fn scales(&self, scales: BlockScales, layout: &Strided) -> Result<[i64; 3], BindError> {
+        let OutputShape { batch, m, n } = self.output;
+        let [entries, rows, columns] = layout.extents;
+        if entries != batch || [rows, columns] != scales.extents(m, n) {
+            let rule = match (scales.order, scales.run) {
+                (ScaleOrder::Strided, BlockRun::AlongRows) => {
+                    "scale factors have D's batch and rows, and a column for each block of a row"
+                }
+                (ScaleOrder::Strided, BlockRun::AlongColumns) => {
+                    "scale factors have D's batch and columns, and a row for each block of a column"
+                }
+                (ScaleOrder::InAtoms, _) => {
+                    "scale factors in atoms have D's batch, a row for each 128 lines, and 512 columns for each 4 blocks"
+                }
+            };
+            return Err(self.extents(layout, rule));
+        }
+        if scales.order == ScaleOrder::InAtoms && columns > 1 && layout.strides[2] != 1 {
+            return Err(self.extents(layout, "rows of atoms are contiguous"));
+        }
+        Ok(layout.strides)
     }
 
     fn extents(&self, layout: &Strided, rule: &'static str) -> BindError {

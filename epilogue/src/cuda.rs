@@ -3,8 +3,10 @@
 //! The text is straight-line code in the order of the [`Program`], compiled with `--fmad=false`, so the device rounds where
 //! the host does. It knows the user's coordinates only: what a vector runs along is the loaders' affair.
 
+mod lines;
 mod sinks;
 
+pub use lines::{LineMemory, lines};
 pub use sinks::{FINISH_THREADS, finish, finished_at_once, sinks};
 
 use crate::host::Along;
@@ -151,6 +153,7 @@ impl Writer<'_> {
         if let Some(place) = self.accesses.staged {
             self.staged(text, place);
         }
+        self.line_passes(text);
         self.visit(text);
         self.end(text);
         line(text, 0, format_args!("}};"));
@@ -318,7 +321,11 @@ impl Writer<'_> {
         line(text, 1, format_args!("template <int V> struct Loads {{"));
         for (_, field) in self.fields() {
             let (load, element) = match field.kind {
-                FieldKind::Scalar | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Reduction(_) => continue,
+                FieldKind::Scalar
+                | FieldKind::Store(_)
+                | FieldKind::Mask
+                | FieldKind::Reduction(_)
+                | FieldKind::Scales(_) => continue,
                 FieldKind::Row(t) => ("RowLoad", t),
                 FieldKind::Column(t) => ("ColumnLoad", t),
                 FieldKind::Matrix(t) => ("TileLoad", t),
@@ -348,7 +355,11 @@ impl Writer<'_> {
                 None => String::new(),
             };
             let (load, element, bytes) = match field.kind {
-                FieldKind::Scalar | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Reduction(_) => continue,
+                FieldKind::Scalar
+                | FieldKind::Store(_)
+                | FieldKind::Mask
+                | FieldKind::Reduction(_)
+                | FieldKind::Scales(_) => continue,
                 FieldKind::Row(_) | FieldKind::Column(_) if self.accesses.fragments => continue,
                 FieldKind::Row(t) => ("load_row", t, self.accesses.vector),
                 FieldKind::Column(t) => ("load_column", t, self.accesses.vector),
@@ -439,21 +450,24 @@ impl Writer<'_> {
             1,
             format_args!("{INLINE} void visit({values}, const EpilogueParams& p, const Coordinates& c) const {{"),
         );
+        self.known_lines(text, usize::MAX);
         self.stored_values(text);
         line(text, 0, format_args!("#pragma unroll"));
         line(text, 2, format_args!("for (int v = 0; v < V; ++v) {{"));
-        for (i, step) in self.program.steps().iter().enumerate() {
-            line(
-                text,
-                3,
-                format_args!("const {} x{i} = {};", self.number(step.number), self.step(&step.op, step.number)),
-            );
-        }
+        self.steps(text, |_| true);
         line(text, 3, format_args!("out[v] = {};", self.value(self.program.result())));
         self.store_values(text);
         line(text, 2, format_args!("}}"));
         self.store(text);
         line(text, 1, format_args!("}}"));
+    }
+
+    /// The assignments of those steps that are wanted.
+    fn steps(&self, text: &mut String, wanted: impl Fn(usize) -> bool) {
+        for (i, step) in self.program.steps().iter().enumerate().filter(|(i, _)| wanted(*i)) {
+            let (number, value) = (self.number(step.number), self.step(&step.op, step.number));
+            line(text, 3, format_args!("const {number} x{i} = {value};"));
+        }
     }
 
     fn value(&self, value: Value) -> String {
@@ -528,6 +542,7 @@ impl Writer<'_> {
                 if self.keeps(t) { value } else { format!("rounded<{}>({value})", t.name()) }
             }
             Op::ToReal(a) => format!("static_cast<{}>({})", self.real, self.value(a)),
+            Op::Line(i) => format!("line{i}(v, {})", self.value(self.program.lines()[i].value)),
         }
     }
 }

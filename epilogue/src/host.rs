@@ -5,6 +5,7 @@
 
 mod arena;
 mod lanes;
+mod lines;
 mod read;
 mod sink;
 mod write;
@@ -14,11 +15,13 @@ use crate::cuda::integer_range;
 use crate::{Bound, LeafKind, Number, Op, Place, Program, Uses, Value};
 use arena::{Arena, Lane, Lanes};
 use lanes::Real;
+use lines::TileLines;
 use read::Target;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::RawView;
 use warpwright_spec::MAX_ARGUMENTS;
 
+pub use lines::Region;
 pub use sink::{Partials, TileIndex};
 
 /// The direction of a segment, in the user's coordinates.
@@ -96,6 +99,7 @@ pub struct Scratch {
     single: Arena<f32>,
     double: Arena<f64>,
     exact: Arena<i64>,
+    lines: TileLines,
 }
 
 impl Scratch {
@@ -162,15 +166,15 @@ impl<'a> Evaluator<'a> {
     /// # Panics
     /// If `acc` is of another type than the program's accumulator, or the segment is not within D.
     pub fn evaluate<'s>(&self, at: Segment, acc: Accumulators<'s>, scratch: &'s mut Scratch) -> Values<'s> {
-        let Scratch { single, double, exact } = scratch;
+        let Scratch { single, double, exact, lines } = scratch;
         match (acc, self.program.accumulator()) {
             (Accumulators::F32(acc), dtype) if !matches!(dtype, Dtype::F64 | Dtype::I32) => {
-                Values::F32(self.reals(at, acc, single, exact))
+                Values::F32(self.reals(at, acc, single, exact, lines))
             }
-            (Accumulators::F64(acc), Dtype::F64) => Values::F64(self.reals(at, acc, double, exact)),
+            (Accumulators::F64(acc), Dtype::F64) => Values::F64(self.reals(at, acc, double, exact, lines)),
             (Accumulators::I32(acc), Dtype::I32) => {
                 let result = self.program.result();
-                if result == Value::Accumulator && self.program.stores().is_empty() {
+                if result == Value::Accumulator && self.program.stores().is_empty() && self.program.lines().is_empty() {
                     return Values::I32(acc);
                 }
                 let width = acc.len();
@@ -178,7 +182,7 @@ impl<'a> Evaluator<'a> {
                 for (wide, narrow) in exact.row_mut(0, width).iter_mut().zip(acc) {
                     *wide = i64::from(*narrow);
                 }
-                let scalars = self.run::<f32>(at, None, width, single, exact);
+                let scalars = self.run::<f32>(at, None, width, single, exact, lines);
                 match (self.program.number(result), result) {
                     (_, Value::Accumulator) => Values::I32(acc),
                     (Number::Exact, Value::Step(i)) => Values::I64(exact.materialize(i + 1, width)),
@@ -189,12 +193,19 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn reals<'s, R: Real>(&self, at: Segment, acc: &'s [R], real: &'s mut Arena<R>, exact: &mut Arena<i64>) -> &'s [R] {
+    fn reals<'s, R: Real>(
+        &self,
+        at: Segment,
+        acc: &'s [R],
+        real: &'s mut Arena<R>,
+        exact: &mut Arena<i64>,
+        lines: &TileLines,
+    ) -> &'s [R] {
         let result = self.program.result();
-        if result == Value::Accumulator && self.program.stores().is_empty() {
+        if result == Value::Accumulator && self.program.stores().is_empty() && self.program.lines().is_empty() {
             return acc;
         }
-        let scalars = self.run(at, Some(acc), acc.len(), real, exact);
+        let scalars = self.run(at, Some(acc), acc.len(), real, exact, lines);
         if result == Value::Accumulator { acc } else { self.result(&scalars, real, acc.len()) }
     }
 
@@ -222,6 +233,7 @@ impl<'a> Evaluator<'a> {
         width: usize,
         real: &mut Arena<R>,
         exact: &mut Arena<i64>,
+        lines: &TileLines,
     ) -> [R; MAX_ARGUMENTS] {
         let mut scalars = [R::ZERO; MAX_ARGUMENTS];
         for (i, leaf) in self.program.leaves().iter().enumerate() {
@@ -283,6 +295,10 @@ impl<'a> Evaluator<'a> {
                             lanes::round(element, lane, row)
                         }
                         Op::ToReal(a) => lanes::map(exact_value(exact, a, width), row, R::from_integer),
+                        Op::Line(number) => {
+                            let line = self.program.lines()[number];
+                            lines.values(number, &line, at, value(line.value), row)
+                        }
                         // Integers only.
                         Op::Relu(_) | Op::Negate(_) => Lane::Splat(R::ZERO),
                     };
@@ -319,7 +335,7 @@ impl<'a> Evaluator<'a> {
                             lanes::unary(value(a), row, |x| x.clamp(low, high))
                         }
                         // Reals only.
-                        Op::Scale { .. } | Op::Apply(..) | Op::ToReal(_) => Lane::Splat(0),
+                        Op::Scale { .. } | Op::Apply(..) | Op::ToReal(_) | Op::Line(_) => Lane::Splat(0),
                     };
                 }
             }

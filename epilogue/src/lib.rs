@@ -45,6 +45,7 @@ pub mod functions;
 pub mod fusions;
 pub mod host;
 mod leaf;
+mod line;
 mod operator;
 mod params;
 pub mod parse;
@@ -68,12 +69,16 @@ pub use leaf::{
     Source, TileOf, acc, column, column_index, constant_of, mask, per_batch, previous, row, row_index, scalar, source,
     tile,
 };
+pub use line::{
+    AlongColumns, AlongRows, BlockDirection, BlockElement, BlockFormat, Blocks, InAtoms, Mx, Nvfp4, Quantized,
+    TopKSoftmax, quantize_columns, quantize_rows, top_k_softmax,
+};
 pub use operator::{
     IsEqual, IsGreater, IsGreaterOrEqual, IsLess, IsLessOrEqual, IsNotEqual, Maximum, Minimum, Minus, Negate, Over,
     Plus, Times, eq, ge, gt, le, lt, max, min, ne,
 };
 pub use params::{Field, FieldKind, ParamBlock, Stem};
-pub use program::{Leaf, LeafKind, Number, Op, Place, Program, SideStore, Step, Uses, Value};
+pub use program::{Leaf, LeafKind, LineValues, Number, Op, Place, Program, SideStore, Step, Uses, Value};
 pub use reductions::{PartialResults, ReductionParams, SubtileGrid};
 pub use share::{Let, Var, share, share_as};
 pub use sink::{

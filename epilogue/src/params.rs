@@ -1,7 +1,7 @@
 //! The epilogue's part of a kernel's parameters: described once, here; the C++ struct and the packed bytes follow it.
 
 use warpwright_numeric::Dtype;
-use warpwright_spec::{MAX_ARGUMENTS, Node, Reduction, Sink, Violation};
+use warpwright_spec::{BlockScales, MAX_ARGUMENTS, Node, Reduction, Sink, Violation};
 
 /// What a field of the parameters is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -22,6 +22,9 @@ pub enum FieldKind {
     Reduction(Reduction),
     /// An M x N matrix of bits: as [`FieldKind::Matrix`], its strides in bits.
     Bits,
+    /// The scale factors of blocks: as [`FieldKind::Matrix`], of which the strides are those between scale factors; of atoms between
+    /// rows of them.
+    Scales(BlockScales),
 }
 
 /// The letter that a field's name begins with, and the struct that it is of.
@@ -72,7 +75,9 @@ impl FieldKind {
         match self {
             FieldKind::Scalar => Stem::Scalar,
             FieldKind::Row(_) | FieldKind::Column(_) => Stem::Vector,
-            FieldKind::Matrix(_) | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Bits => Stem::Tensor,
+            FieldKind::Matrix(_) | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Bits | FieldKind::Scales(_) => {
+                Stem::Tensor
+            }
             FieldKind::Reduction(_) => Stem::Reduction,
         }
     }
@@ -133,6 +138,7 @@ impl ParamBlock {
             Node::LoadMask => Some(FieldKind::Bits),
             Node::Sink(Sink::Matrix(t), _) => Some(FieldKind::Store(t)),
             Node::Sink(Sink::Mask, _) => Some(FieldKind::Mask),
+            Node::Sink(Sink::Scales(scales), _) => Some(FieldKind::Scales(scales)),
             Node::Sink(Sink::Reduce(reduction), _) => Some(FieldKind::Reduction(reduction)),
             _ => None,
         };

@@ -14,6 +14,8 @@
 //!            | "aux_store" [ "<" element ">" ] "(" [ name "," ] expression ")"
 //!            | ("aux_mask" | "amax") "(" [ name "," ] expression ")"
 //!            | ("reduce_rows" | "reduce_columns" | "reduce_all") "<" [ "atomic" ] reduction ">" "(" [ name "," ] expression ")"
+//!            | ("quantize_rows" | "quantize_columns") "<" element "," element "," number [ "," "atoms" ] ">" "(" [ name "," ] expression ")"
+//!            | "top_k_softmax" "<" ("2" | "4") ">" "(" expression ")"
 //!            | "mask" [ "(" name ")" ]
 //!            | "otherwise" "(" operand "," expression ")" an operand that may be absent, and what then stands for it
 //!            | ("max" | "min" | "lt" | "le" | "gt" | "ge" | "eq" | "ne" | "select" | "identity" | function)

@@ -4,7 +4,7 @@
 use crate::host::Along;
 use crate::{NEG, ParamBlock, RELU};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{Function, Node, Operator, ScalarKind, Scope, Sink, Violation};
+use warpwright_spec::{Function, LineStep, Node, Operator, ScalarKind, Scope, Sink, Violation};
 
 /// What a value is computed in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -74,6 +74,21 @@ pub enum Op {
     Convert(Dtype, Value),
     /// From integers to the compute type.
     ToReal(Value),
+    /// What the values of lines become together: [`Program::lines`] has them.
+    Line(usize),
+}
+
+/// Values that depend on their neighbours in a line of D. They are known once all of a tile was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LineValues {
+    /// What becomes of them.
+    pub step: LineStep,
+    /// The argument in which their scale factors are stored.
+    pub argument: Option<usize>,
+    /// The values, which are [`Number::Real`]s.
+    pub value: Value,
+    /// How many such steps must be known before their values are: they are seen in the pass of this number.
+    pub pass: usize,
 }
 
 /// One assignment.
@@ -161,6 +176,8 @@ pub struct Program {
     leaves: Vec<Leaf>,
     steps: Vec<Step>,
     stores: Vec<SideStore>,
+    lines: Vec<LineValues>,
+    step_passes: Vec<usize>,
     result: Value,
     reads_accumulator: Uses,
     reads_previous: Uses,
@@ -181,14 +198,29 @@ impl Program {
             leaves: Vec::new(),
             steps: Vec::new(),
             stores: Vec::new(),
+            lines: Vec::new(),
+            passes: Vec::new(),
             shared: [None; 8],
             reads_accumulator: Uses::default(),
             reads_previous: Uses::default(),
         };
         let result = lowering.value(node)?;
         lowering.stores.sort_unstable_by_key(|store| store.argument);
-        let Lowering { leaves, steps, stores, reads_accumulator, reads_previous, .. } = lowering;
-        Ok(Program { accumulator, output, block, leaves, steps, stores, result, reads_accumulator, reads_previous })
+        let Lowering { leaves, steps, stores, lines, passes: step_passes, reads_accumulator, reads_previous, .. } =
+            lowering;
+        Ok(Program {
+            accumulator,
+            output,
+            block,
+            leaves,
+            steps,
+            stores,
+            lines,
+            step_passes,
+            result,
+            reads_accumulator,
+            reads_previous,
+        })
     }
 
     /// The accumulator's element.
@@ -218,6 +250,18 @@ impl Program {
     /// What is stored beside D, in the order of the arguments.
     pub fn stores(&self) -> &[SideStore] {
         &self.stores
+    }
+    /// The values that depend on their neighbours, in the order of their steps.
+    pub fn lines(&self) -> &[LineValues] {
+        &self.lines
+    }
+    /// How often all of a tile is seen before its values are known.
+    pub fn passes(&self) -> usize {
+        self.lines.iter().map(|line| line.pass + 1).max().unwrap_or(0)
+    }
+    /// In which pass the value of a step is known, as [`LineValues::pass`] counts them.
+    pub(crate) fn pass_of(&self, step: usize) -> usize {
+        self.step_passes[step]
     }
     /// What goes to D.
     pub fn result(&self) -> Value {
@@ -272,6 +316,9 @@ struct Lowering {
     leaves: Vec<Leaf>,
     steps: Vec<Step>,
     stores: Vec<SideStore>,
+    lines: Vec<LineValues>,
+    /// Of each step, as [`LineValues::pass`].
+    passes: Vec<usize>,
     shared: [Option<Value>; 8],
     reads_accumulator: Uses,
     reads_previous: Uses,
@@ -282,7 +329,23 @@ impl Lowering {
         number(&self.steps, self.exact, value)
     }
 
+    /// In which pass a value is known.
+    fn pass(&self, value: Value) -> usize {
+        match value {
+            Value::Step(i) => self.passes.get(i).copied().unwrap_or(0),
+            Value::Accumulator | Value::Scalar(_) | Value::Constant(_) => 0,
+        }
+    }
+
     fn step(&mut self, op: Op, number: Number) -> Value {
+        let before = |values: &[Value]| values.iter().map(|&v| self.pass(v)).max().unwrap_or(0);
+        self.passes.push(match op {
+            Op::Apply(_, [a, b, c]) | Op::Select(a, b, c) => before(&[a, b, c]),
+            Op::Combine(_, a, b) | Op::Otherwise(_, a, b) => before(&[a, b]),
+            Op::Relu(a) | Op::Negate(a) | Op::Convert(_, a) | Op::ToReal(a) => before(&[a]),
+            Op::Line(i) => self.lines.get(i).map_or(0, |line| line.pass + 1),
+            Op::Load(_) | Op::Scale { .. } | Op::Index(_) | Op::Mask(_) => 0,
+        });
         self.steps.push(Step { op, number });
         Value::Step(self.steps.len() - 1)
     }
@@ -385,6 +448,15 @@ impl Lowering {
                 self.value(body)?
             }
             Node::Combine(op, left, right) => self.combine(node, op, left, right)?,
+            Node::Sink(Sink::Scales(scales), e) => {
+                let argument = self.leaf(LeafKind::Output(Sink::Scales(scales)), None);
+                let value = self.value(e)?;
+                self.line(LineStep::Quantize(scales), Some(argument), value)
+            }
+            Node::TopKSoftmax(k, e) => {
+                let value = self.value(e)?;
+                self.line(LineStep::TopKSoftmax(k), None, value)
+            }
             Node::Sink(sink, e) => {
                 let argument = self.leaf(LeafKind::Output(sink), None);
                 let value = self.value(e)?;
@@ -404,6 +476,12 @@ impl Lowering {
                 self.apply(function, values)
             }
         })
+    }
+
+    fn line(&mut self, step: LineStep, argument: Option<usize>, value: Value) -> Value {
+        let value = self.real(value);
+        self.lines.push(LineValues { step, argument, value, pass: self.pass(value) });
+        self.step(Op::Line(self.lines.len() - 1), Number::Real)
     }
 
     fn combine(&mut self, node: &Node, op: Operator, left: &Node, right: &Node) -> Result<Value, Violation> {

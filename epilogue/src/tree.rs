@@ -13,6 +13,7 @@ fn label(node: &Node) -> String {
         Node::Select(..) => "select".to_owned(),
         Node::Otherwise(..) => "otherwise".to_owned(),
         Node::Sink(sink, _) => sink.to_string(),
+        Node::TopKSoftmax(k, _) => format!("top_k_softmax<{k}>"),
         leaf => leaf.to_string(),
     }
 }

@@ -16,6 +16,7 @@
 //   template <int V> void visit(out, acc, loads, params, coordinates) const  computes V elements of D
 //   void end(params, work) const                                             stores what there is one of in a tile
 //   bool counts                                                              whether visit asks how many elements there are
+// and before that, `cfg::line_passes` times, `measure` of all of a tile and `settle` (lines.cuh).
 // It appears once in the kernel. Every lane calls load and visit, with count 0 where it has nothing.
 
 // Writes an accumulator source's pairs to the warp's slab.
@@ -73,7 +74,33 @@ struct Visitor {
         static_assert(sizeof(Accumulators) > 0 && steps * V * 32 == cfg::slab_rows * cfg::slab_columns,
                       "a warp's vectors fill the slab exactly");
         const Epilogue epilogue(params.epilogue, w.group);
-        using Loads = typename Epilogue::template Loads<V>;
+        measure<0>(w, accumulators, epilogue);
+        for_each_vector(w, accumulators, epilogue, [&](const Accumulator (&acc)[V], const Loads& loads, const Coordinates& c) {
+            typename Epilogue::Result out[V];
+            epilogue.template visit<V>(out, acc, loads, params.epilogue, c);
+            store_tile<ElementD, V>(params.d, c, Vector<ElementD, V>::encode(out));
+        });
+        epilogue.end(params.epilogue, w);
+    }
+
+   private:
+    using Loads = typename Epilogue::template Loads<V>;
+
+    // The passes that come before.
+    template <int pass, class Accumulators>
+    __device__ __forceinline__ void measure(const Work& w, const Accumulators& accumulators, const Epilogue& epilogue) const {
+        if constexpr (pass < cfg::line_passes) {
+            for_each_vector(w, accumulators, epilogue, [&](const Accumulator (&acc)[V], const Loads& loads, const Coordinates& c) {
+                epilogue.template measure<pass, V>(acc, loads, params.epilogue, c);
+            });
+            epilogue.template settle<pass, typename Accumulators::Team>(params, w);
+            measure<pass + 1>(w, accumulators, epilogue);
+        }
+    }
+
+    template <class Accumulators, class F>
+    __device__ __forceinline__ void for_each_vector(const Work& w, const Accumulators& accumulators, const Epilogue& epilogue,
+                                                    const F& f) const {
         Coordinates next;
         Loads ahead;
         // Iteration i fetches for vector i and computes vector i - 1, so the text of both appears once.
@@ -94,14 +121,10 @@ struct Visitor {
             }
             Accumulator acc[V];
             read(acc, step);
-            typename Epilogue::Result out[V];
-            epilogue.template visit<V>(out, acc, loads, params.epilogue, now);
-            store_tile<ElementD, V>(params.d, now, Vector<ElementD, V>::encode(out));
+            f(acc, loads, now);
         }
-        epilogue.end(params.epilogue, w);
     }
 
-   private:
     template <class Accumulators>
     __device__ __forceinline__ Coordinates coordinates(const Work& w, const Accumulators& accumulators, unsigned subtile,
                                                        unsigned step) const {

@@ -1,15 +1,17 @@
 //! What epilogues store beside D: rows with values from outside, on any device.
 //!
 //! `cases/sinks.json`, which `tools/expect_sinks.py` writes, holds kernels, problems that have tails every way, and checksums from NumPy
-//! of every output. Operands are small integers, whose sums are exact in any order.
+//! of every output, and so does `cases/blocks.json` of blocks that share a scale factor (`tools/expect_blocks.py`). Operands are small
+//! integers, whose sums are exact in any order.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde::Deserialize;
 use warpwright::epilogue::parse::{Argument, NameKind, expression};
+use warpwright::spec::{BlockScales, Sink};
 use warpwright::{
-    AnyGemm, ArchId, Arg, Args, CallArgs, Device, Dtype, GemmDesc, KernelPlan, Mnk, Order, RawView, RawViewMut,
+    AnyGemm, ArchId, Arg, Args, CallArgs, Device, Dtype, GemmDesc, KernelPlan, Mnk, Node, Order, RawView, RawViewMut,
     ScheduleId, SchedulerId, Stream, Strided, Tensor,
 };
 
@@ -42,6 +44,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// D's element.
+    pub fn output(&self) -> Option<Dtype> {
+        Dtype::from_name(&self.d)
+    }
+
     /// The tag of its kernel.
     pub fn arch(&self) -> &str {
         &self.arch
@@ -53,7 +60,9 @@ impl Row {
 /// # Errors
 /// A file that is not as it should be.
 pub fn rows() -> Result<Vec<Row>> {
-    Ok(serde_json::from_str(include_str!("../cases/sinks.json"))?)
+    let mut rows: Vec<Row> = serde_json::from_str(include_str!("../cases/sinks.json"))?;
+    rows.extend(serde_json::from_str::<Vec<Row>>(include_str!("../cases/blocks.json"))?);
+    Ok(rows)
 }
 
 /// What lies where no element does, and in outputs beforehand.
@@ -94,13 +103,15 @@ impl Held {
     fn checksum(&self, stream: &Stream) -> Result<u32> {
         let mut bytes = self.memory.to_host(stream)?.to_vec()?;
         let mut crc = flate2::Crc::new();
-        let size = self.dtype.bits() / 8;
         for [b, m, n] in places(&self.layout) {
             let at = self.layout.offset(b, m, n);
             let x = self.dtype.decode(&bytes, at);
             let x = if x.is_nan() { f64::from_bits(0x7ff8 << 48) } else { x + 0.0 };
             crc.update(&x.to_le_bytes());
-            bytes[at * size..(at + 1) * size].fill(POISON);
+            // Bit by bit, for elements that share bytes.
+            for bit in at * self.dtype.bits()..(at + 1) * self.dtype.bits() {
+                bytes[bit / 8] = bytes[bit / 8] & !(1 << (bit % 8)) | POISON & 1 << (bit % 8);
+            }
         }
         match bytes.iter().position(|&b| b != POISON) {
             Some(at) => Err(format!("byte {at}, which is no element's, was written").into()),
@@ -112,6 +123,14 @@ impl Held {
 fn places(layout: &Strided) -> impl Iterator<Item = [usize; 3]> + use<> {
     let [batch, rows, columns] = layout.extents;
     (0..batch).flat_map(move |b| (0..rows).flat_map(move |m| (0..columns).map(move |n| [b, m, n])))
+}
+
+/// The scale factors that an epilogue stores, if any.
+fn scales(node: &Node) -> Option<BlockScales> {
+    match node {
+        Node::Sink(Sink::Scales(scales), _) => Some(*scales),
+        _ => node.children().into_iter().flatten().find_map(scales),
+    }
 }
 
 fn small([b, i, j]: [usize; 3]) -> f64 {
@@ -153,8 +172,14 @@ pub fn check(row: &Row, device: &Device) -> Result<Vec<KernelPlan>> {
     };
     let apart = Strided { extents: [batch, m, n], strides: apart.map(|s| s as i64) };
     let held = |dtype, layout| Held::new(&stream, dtype, layout, None);
+    // Lines of elements below a byte begin at whole bytes.
+    let lines = |dtype: Dtype| {
+        let whole = |extent: usize| if dtype.bits() < 8 { extent.next_multiple_of(8) } else { extent };
+        let (rows, columns) = if order == Order::RowMajor { (m, whole(n)) } else { (whole(m), n) };
+        Strided { extents: [batch, m, n], ..of(rows, columns, order) }
+    };
     let mut outputs = BTreeMap::from([
-        ("d", held(d_type, of(m, n, order))?),
+        ("d", held(d_type, lines(d_type))?),
         ("z", held(dtype(&row.z)?, of(m, n, order))?),
         ("y", held(compute, apart)?),
         ("r", held(compute, of(1, n, Order::RowMajor))?),
@@ -167,7 +192,12 @@ pub fn check(row: &Row, device: &Device) -> Result<Vec<KernelPlan>> {
     let mut names: BTreeMap<String, NameKind> =
         outputs.iter().map(|(name, held)| ((*name).to_owned(), NameKind::Output(held.dtype))).collect();
     names.insert("bias".into(), NameKind::Operand(Dtype::F32));
+    names.insert("f".into(), NameKind::Output(Dtype::E8m0));
     let parsed = expression(&row.epilogue, &names)?;
+    if let Some(scales) = scales(parsed.node) {
+        let [rows, columns] = scales.extents(m, n);
+        outputs.insert("f", held(scales.scale, of(rows, columns, Order::RowMajor))?);
+    }
     let desc = GemmDesc {
         d: d_type,
         tile: Some(Mnk::new(row.tile[0], row.tile[1], row.tile[2])),

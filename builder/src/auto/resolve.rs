@@ -253,6 +253,9 @@ fn resolve_schedule(
             spec.schedule = ScheduleId::WARP_SPECIALIZED;
         }
     }
+    if !device.is_host() && !device_code::element(d) {
+        return Err(PlanError::TypesNotWritten { arch, a, b, acc, d });
+    }
     let unread = if auto { unreadable(spec) } else { None };
     if device.is_host() && unread.is_none() {
         return Ok(None);
@@ -461,7 +464,8 @@ fn with_tile(
     plan.resources = resources;
     // A tile that nobody named has to be legal in the kernel's terms alone.
     check(&Spec { tile: named.tile, ..plan.spec })?;
-    check(&Spec { order_a: None, order_b: None, order_d: None, ..plan.kernel_spec() })?;
+    check_lines(spec.epilogue, tile, problem.bound().n)?;
+    check_kernel(&Spec { order_a: None, order_b: None, order_d: None, ..plan.kernel_spec() })?;
     plan.spec.swap_ab = Some(transposed);
     if spec.loader == LoaderId::BULK_ROWS {
         dot::check_rows(&plan, problem)?;

@@ -231,6 +231,10 @@ impl Epilogue {
             Sink::Matrix(t) => (*t, m, n, order),
             Sink::Mask if order == Order::RowMajor => (Dtype::U8, m, n.div_ceil(8), order),
             Sink::Mask => (Dtype::U8, m.div_ceil(8), n, order),
+            Sink::Scales(scales) => {
+                let [rows, columns] = scales.extents(m, n);
+                (scales.scale, rows, columns, Order::RowMajor)
+            }
             Sink::Reduce(r) => match r.axes {
                 Axes::Rows => (compute, 1, n, Order::RowMajor),
                 Axes::Columns => (compute, m, 1, Order::RowMajor),

@@ -99,6 +99,7 @@ mod partition;
 pub mod picture;
 mod product;
 mod recast;
+pub mod scale_factors;
 mod slice;
 pub mod smem;
 mod swizzle;

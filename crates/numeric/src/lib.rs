@@ -48,7 +48,7 @@ mod pack;
 mod scale;
 mod tensor_float;
 
-pub use block::dequantize_block;
+pub use block::{block_factor, block_scale, dequantize_block};
 pub use dtype::Dtype;
 pub use element::{Element, from_f32_vec, to_f32_vec};
 pub use fp4::e2m1;

@@ -51,6 +51,21 @@ impl e8m0 {
         if code > Self::MAX.0 as u64 { e8m0::NAN } else { e8m0(code as u8) }
     }
 
+    /// The least power of two that is at least `x`, and 2¹²⁷ beyond that: PTX's `cvt.rp.satfinite`. Zero becomes 2⁻¹²⁷; negative
+    /// values and NaN become NaN.
+    #[inline]
+    pub const fn at_least(x: f32) -> e8m0 {
+        if x.is_nan() || x < 0.0 {
+            return e8m0::NAN;
+        }
+        let bits = x.to_bits() & 0x7fff_ffff;
+        let (exponent, mantissa) = (bits >> 23, bits & 0x7f_ffff);
+        // Subnormals have the place value of exponent 1, and 2⁻¹²⁷ is one of them.
+        let up = if exponent == 0 { mantissa > 1 << 22 } else { mantissa > 0 };
+        let code = exponent + up as u32;
+        if code > Self::MAX.0 as u32 { e8m0::MAX } else { e8m0(code as u8) }
+    }
+
     /// As [`from_f64`](e8m0::from_f64).
     #[inline]
     pub const fn from_f32(x: f32) -> e8m0 {
@@ -136,6 +151,19 @@ mod tests {
             assert_eq!(e8m0::from_f32(f32::from_bits(bits)).to_bits(), code, "{bits:#x}");
         }
         assert_eq!(e8m0::from_f64(1.49 * 2f64.powi(127)), e8m0::MAX);
+    }
+
+    #[test]
+    fn the_least_power_that_is_no_smaller() {
+        for bits in 0..254u8 {
+            let (x, next) = (e8m0::from_bits(bits), e8m0::from_bits(bits + 1));
+            assert_eq!(e8m0::at_least(x.to_f32()), x);
+            assert_eq!(e8m0::at_least(f32::from_bits(x.to_f32().to_bits() + 1)), next, "{bits}");
+            assert_eq!(e8m0::at_least(f32::from_bits(next.to_f32().to_bits() - 1)), next, "{bits}");
+        }
+        assert_eq!([0.0, -0.0, 1e-45].map(|x| e8m0::at_least(x).to_bits()), [0; 3]);
+        assert_eq!([f32::INFINITY, f32::MAX, 1.5 * 2f32.powi(127)].map(e8m0::at_least), [e8m0::MAX; 3]);
+        assert!([-1.0, f32::NEG_INFINITY, f32::NAN].iter().all(|&x| e8m0::at_least(x).is_nan()));
     }
 
     #[test]

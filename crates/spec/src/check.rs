@@ -30,6 +30,17 @@ macro_rules! ok {
 /// # Errors
 /// The first rule that is broken, with its numbers.
 pub const fn check(s: &Spec) -> Result<(), Violation> {
+    if let Some(tile) = s.tile {
+        ok!(check_lines(s.epilogue, tile, 0));
+    }
+    check_kernel(s)
+}
+
+/// As [`check`], but for what an epilogue's lines ask of a tile ([`check_lines`]), whose extents are the kernel's here.
+///
+/// # Errors
+/// As there.
+pub const fn check_kernel(s: &Spec) -> Result<(), Violation> {
     if s.mainloop.is_none() {
         ok!(check_pieces(s));
     }
@@ -174,6 +185,91 @@ const fn check_epilogue(s: &Spec) -> Result<(), Violation> {
     let given = s.epilogue.arguments();
     if given > MAX_ARGUMENTS {
         return Err(Violation::Arguments { given, at_most: MAX_ARGUMENTS });
+    }
+    if matches!(s.acc, Dtype::F64) && s.epilogue.line_steps() > 0 {
+        return Err(Violation::LinesInDouble);
+    }
+    ok!(check_blocks(s.epilogue));
+    check_stored(s.epilogue, s.d)
+}
+
+/// Are blocks of kinds that exist, and a row's largest values of a number that is kept?
+const fn check_blocks(node: &Node) -> Result<(), Violation> {
+    match node.line_step() {
+        Some(LineStep::Quantize(scales)) if !scales.is_legal() => return Err(Violation::Blocks { scales }),
+        Some(LineStep::TopKSoftmax(k)) if k != 2 && k != 4 => return Err(Violation::TopK { k: k as usize }),
+        _ => {}
+    }
+    let children = node.children();
+    let mut i = 0;
+    while i < children.len() {
+        if let Some(child) = children[i] {
+            ok!(check_blocks(child));
+        }
+        i += 1;
+    }
+    Ok(())
+}
+
+/// Is what was divided by scale factors, where it goes to D or to a matrix as it is, stored as what it was divided for?
+const fn check_stored(node: &Node, stored: Dtype) -> Result<(), Violation> {
+    let passed = match *node {
+        Node::Sink(Sink::Scales(scales), _) if scales.element as u8 != stored as u8 => {
+            return Err(Violation::StoredAs { element: scales.element, stored });
+        }
+        Node::Bind(_, _, e) | Node::Sink(Sink::Matrix(_) | Sink::Mask | Sink::Reduce(_), e) => Some(e),
+        _ => None,
+    };
+    if let Some(e) = passed {
+        ok!(check_stored(e, stored));
+    }
+    check_matrices(node)
+}
+
+/// As [`check_stored`], of the matrices beside D.
+const fn check_matrices(node: &Node) -> Result<(), Violation> {
+    if let Node::Sink(Sink::Matrix(t), e) = *node
+        && let Node::Sink(Sink::Scales(scales), _) = *e
+        && scales.element as u8 != t as u8
+    {
+        return Err(Violation::StoredAs { element: scales.element, stored: t });
+    }
+    let children = node.children();
+    let mut i = 0;
+    while i < children.len() {
+        if let Some(child) = children[i] {
+            ok!(check_matrices(child));
+        }
+        i += 1;
+    }
+    Ok(())
+}
+
+/// Does a tile, whose extents are the user's, hold whole blocks that share a scale factor, and whole rows of a D of `n` columns where
+/// the epilogue looks for a row's largest values?
+///
+/// # Errors
+/// [`Violation::BlockInTile`] or [`Violation::RowInTile`].
+pub const fn check_lines(node: &Node, tile: Mnk, n: usize) -> Result<(), Violation> {
+    if matches!(node, Node::TopKSoftmax(..)) && n > tile.n {
+        return Err(Violation::RowInTile { n, tile_n: tile.n });
+    }
+    if let Some(LineStep::Quantize(BlockScales { block, run, .. })) = node.line_step() {
+        let (what, given) = match run {
+            BlockRun::AlongRows => ("N", tile.n),
+            BlockRun::AlongColumns => ("M", tile.m),
+        };
+        if !given.is_multiple_of(block as usize) {
+            return Err(Violation::BlockInTile { what, given, block: block as usize });
+        }
+    }
+    let children = node.children();
+    let mut i = 0;
+    while i < children.len() {
+        if let Some(child) = children[i] {
+            ok!(check_lines(child, tile, n));
+        }
+        i += 1;
     }
     Ok(())
 }

@@ -57,6 +57,8 @@ pub enum Node {
     Shared(u8),
     /// A value that is passed on, and stored on the side: the argument is what it is stored in.
     Sink(Sink, &'static Node),
+    /// The softmax of so many of the largest values of a row of D, and 0 for the others.
+    TopKSoftmax(u8, &'static Node),
 }
 
 /// An operator of two numbers.
@@ -159,7 +161,7 @@ impl Node {
     pub const fn children(&self) -> [Option<&'static Node>; 3] {
         match *self {
             Node::Apply(_, c) => c,
-            Node::Convert(_, e) | Node::Sink(_, e) => [Some(e), None, None],
+            Node::Convert(_, e) | Node::Sink(_, e) | Node::TopKSoftmax(_, e) => [Some(e), None, None],
             Node::Combine(_, a, b) | Node::Bind(_, a, b) | Node::Otherwise(a, b) => [Some(a), Some(b), None],
             Node::Select(c, a, b) => [Some(c), Some(a), Some(b)],
             _ => [None, None, None],
@@ -172,7 +174,9 @@ impl Node {
             Node::LoadAcc => matches!(kind, Kind::Accumulator),
             Node::LoadSource(_) => matches!(kind, Kind::Source),
             Node::LoadPrevious => matches!(kind, Kind::Previous),
-            Node::Sink(Sink::Mask | Sink::Reduce(_), _) => matches!(kind, Kind::Together),
+            Node::Sink(Sink::Mask | Sink::Reduce(_) | Sink::Scales(_), _) | Node::TopKSoftmax(..) => {
+                matches!(kind, Kind::Together)
+            }
             _ => false,
         };
         if here {
@@ -204,7 +208,7 @@ impl Node {
         self.any(Kind::Previous)
     }
 
-    /// Whether anyone stores what neighbours of D share: bits, or reductions.
+    /// Whether anyone computes or stores what neighbours of D share: bits, reductions, scale factors of blocks, a row's largest values.
     pub const fn stores_together(&self) -> bool {
         self.any(Kind::Together)
     }
@@ -348,6 +352,7 @@ impl core::fmt::Display for Node {
             Node::LoadTile(t) => write!(f, "tile<{}>", t.name()),
             Node::Convert(t, e) => write!(f, "convert<{}>({e})", t.name()),
             Node::Sink(sink, e) => write!(f, "{sink}({e})"),
+            Node::TopKSoftmax(k, e) => write!(f, "top_k_softmax<{k}>({e})"),
             Node::Bind(i, v @ Node::Bind(..), b) => write!(f, "let shared{i} = ({v}); {b}"),
             Node::Bind(i, v, b) => write!(f, "let shared{i} = {v}; {b}"),
             Node::Apply(g, c) => {

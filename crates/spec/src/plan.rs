@@ -108,6 +108,10 @@ impl KernelPlan {
         s.cluster = Some(self.cluster);
         s
     }
+    /// The tile in the user's terms.
+    pub const fn user_tile(&self) -> Mnk {
+        if self.transposed { self.tile.swapped() } else { self.tile }
+    }
     /// How D lies in memory.
     pub const fn order_d(&self) -> Order {
         match self.spec.order_d {

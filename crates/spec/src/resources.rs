@@ -226,7 +226,8 @@ impl ResourcePlan {
         let subtile = accumulators.subtile_m * accumulators.subtile_n;
         let fragments = matches!(s.instruction, InstructionId::WGMMA);
         let widest = if fragments && 2 * s.d.bits() > s.acc.bits() { 2 * s.d.bits() } else { s.acc.bits() };
-        let lines = s.epilogue.reduced_lines();
+        let steps = s.epilogue.line_steps();
+        let lines = s.epilogue.reduced_lines() + steps;
         let staging = subtile * widest / 8 * if lines > 1 { lines } else { 1 };
         // What the epilogue reads by TMA completes a barrier for each slab.
         let source_barriers = if fragments { warps.0 * warps.1 * Self::MAX_SLABS * 8 } else { 0 };
@@ -235,7 +236,11 @@ impl ResourcePlan {
             Some(cluster) => cluster.k.saturating_sub(1) * tile.m * tile.n * s.acc.bits() / 8,
             None => 0,
         };
-        let fixed_bytes = barriers + source_barriers + mailbox + partials + if aliases { 0 } else { staging };
+        // What becomes of lines, whichever way they lie; of Pingpong, for each warp group.
+        let numbers = [s.epilogue.line_numbers(tile.m, tile.n), s.epilogue.line_numbers(tile.n, tile.m)];
+        let tiles = if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 };
+        let joined = tiles * 4 * if numbers[0] > numbers[1] { numbers[0] } else { numbers[1] };
+        let fixed_bytes = barriers + source_barriers + mailbox + partials + joined + if aliases { 0 } else { staging };
         let limit = shared_limit(s.arch);
         let stages = match s.stages {
             Some(n) => n,
@@ -281,7 +286,7 @@ impl ResourcePlan {
             named_barriers: if matches!(s.schedule, ScheduleId::PINGPONG) {
                 5
             } else {
-                1 + (asynchronous && (aliases || s.scheduler.splits())) as usize
+                1 + (asynchronous && (aliases || s.scheduler.splits() || steps > 0)) as usize
             },
             threads,
             registers: launch_registers(s, threads),
@@ -299,6 +304,9 @@ impl ResourcePlan {
         }
         if partials > 0 {
             end = plan.place("partials", partials, 128, Lifetime::Epilogue, end);
+        }
+        if joined > 0 {
+            end = plan.place("lines", joined, 128, Lifetime::Epilogue, end);
         }
         if barriers > 0 {
             end = plan.place("barriers", barriers, 64, Lifetime::Kernel, end);

@@ -1,5 +1,6 @@
 //! What an epilogue stores beside D.
 
+use crate::BlockScales;
 use warpwright_numeric::Dtype;
 
 /// What becomes of a value on the side, while it is passed on.
@@ -11,6 +12,8 @@ pub enum Sink {
     Mask,
     /// It is reduced.
     Reduce(Reduction),
+    /// The scale factors of its blocks are stored, and what is passed on is divided by them.
+    Scales(BlockScales),
 }
 
 /// A reduction of an M x N matrix, in the compute type.
@@ -104,6 +107,7 @@ impl core::fmt::Display for Sink {
                 let atomic = if *atomic { "atomic " } else { "" };
                 write!(f, "{}<{atomic}{}>", axes.name(), operator.name())
             }
+            Sink::Scales(scales) => scales.fmt(f),
         }
     }
 }

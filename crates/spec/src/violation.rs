@@ -1,6 +1,6 @@
 //! What is wrong with a spec, and the only wording of each rule. The same value becomes a rustc error or an `Err`.
 
-use crate::{InstructionId, LoaderId, MajorId, Mnk, ScheduleId, SchedulerId, Scope, Text};
+use crate::{BlockScales, InstructionId, LoaderId, MajorId, Mnk, ScheduleId, SchedulerId, Scope, Text};
 use warpwright_arch::ArchId;
 use warpwright_numeric::Dtype;
 
@@ -66,8 +66,43 @@ pub enum Violation {
         /// Warps along M and N.
         warps: (usize, usize),
     },
-    /// An epilogue of dot products that stores bits or reductions.
+    /// An epilogue of dot products that stores bits or reductions, or whose values depend on their neighbours.
     StoredTogether,
+    /// Blocks of elements, scale factors or lengths that do not exist.
+    Blocks {
+        /// What was asked for.
+        scales: BlockScales,
+    },
+    /// Blocks or a row's largest values, computed in f64.
+    LinesInDouble,
+    /// Values that were divided for one element and are stored as another.
+    StoredAs {
+        /// What they were divided for.
+        element: Dtype,
+        /// What they are stored as.
+        stored: Dtype,
+    },
+    /// A tile that cuts blocks which share a scale factor.
+    BlockInTile {
+        /// The extent along which they lie, M or N.
+        what: &'static str,
+        /// The tile's.
+        given: usize,
+        /// The block's.
+        block: usize,
+    },
+    /// A number of largest values that is not kept.
+    TopK {
+        /// How many.
+        k: usize,
+    },
+    /// A tile that cuts rows whose largest values are looked for.
+    RowInTile {
+        /// Columns of D.
+        n: usize,
+        /// Columns of the tile.
+        tile_n: usize,
+    },
     /// A tile that threads which each multiply 64 bytes of the matrix at a time cannot share.
     GemvTile {
         /// The tile.
@@ -272,7 +307,22 @@ impl Violation {
                 .s("a ").mnk(tile).s(" tile over ").n(m).s("x").n(n)
                 .s(" warps leaves a warp tile that is not a multiple of 16x16; use extents that are 16, 32 or multiples of 64"),
             Violation::StoredTogether => t
-                .s("Gemv kernels visit elements one by one, so that their epilogues store matrices, but neither bits of positive values nor reductions; use Multistage, or Auto"),
+                .s("Gemv kernels visit elements one by one, so that their epilogues store matrices, but neither bits of positive values nor reductions, and know no blocks or rows; use Multistage, or Auto"),
+            Violation::Blocks { scales: BlockScales { element, scale, block, .. } } => t
+                .s("there are no blocks of ").n(block as usize).s(" elements of ").s(element.name()).s(" with scale factors of ")
+                .s(scale.name()).s(": elements are e4m3, e5m2, e3m2, e2m3 and e2m1, scale factors f32, e8m0 and e4m3, in atoms only the latter two, and blocks of 16, 32, 64 or 128"),
+            Violation::LinesInDouble => t.s("scale factors of blocks and the softmax of a row's largest values are computed in f32, but the accumulators are f64; accumulate in f32"),
+            Violation::StoredAs { element, stored } => t
+                .s("values are divided by scale factors for ").s(element.name()).s(", but stored as ").s(stored.name())
+                .s(": quantize for what they are stored as"),
+            Violation::BlockInTile { what, given, block } => t
+                .s("tile ").s(what).s(" = ").n(given).s(" cuts blocks of ").n(block)
+                .s(" that share a scale factor; use a multiple of ").n(block).s(", or leave the tile Auto"),
+            Violation::TopK { k } => t
+                .s("top_k_softmax keeps 2 or 4 of a row's values, not ").n(k),
+            Violation::RowInTile { n, tile_n } => t
+                .s("top_k_softmax needs a whole row of D in a tile, but N is ").n(n).s(" and tile N is ").n(tile_n)
+                .s("; use a tile of at least N columns, of which no tile has more than 256"),
             Violation::GemvTile { tile, bits, threads } => t
                 .s("a ").mnk(tile).s(" tile gives Gemv ").n(threads)
                 .s(" threads, each of which reads 64 bytes of the matrix at a time: extents must be powers of two, the shorter of M and N at most 8, the longer 4 to 1024, K at least 4 and 16 bytes, and threads 32 to 512; for this type 8x1x")

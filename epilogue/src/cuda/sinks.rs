@@ -20,10 +20,10 @@ pub const fn finished_at_once(all: bool, atomic: bool) -> usize {
     }
 }
 
-/// What an epilogue's text needs in front of it, if it stores anything beside D: so many warps run it, and so many of them on one
-/// tile.
+/// What an epilogue's text needs in front of it, if it stores anything beside D or looks at lines: so many warps run it, and so many
+/// of them on one tile.
 pub fn sinks(program: &Program, [warps, tile_warps]: [usize; 2]) -> String {
-    if program.stores().is_empty() {
+    if program.stores().is_empty() && program.lines().is_empty() {
         return String::new();
     }
     let mut text =
@@ -57,6 +57,11 @@ fn reductions(program: &Program) -> impl Iterator<Item = (Field, Reduction)> + '
     })
 }
 
+/// Whether a sink takes a slab of its own.
+pub(super) fn keeps_lines(sink: Sink) -> bool {
+    matches!(sink, Sink::Reduce(Reduction { axes: Axes::Rows | Axes::Columns, .. }))
+}
+
 fn structure(operator: Reducer) -> &'static str {
     match operator {
         Reducer::Sum => "ReduceSum",
@@ -73,10 +78,7 @@ impl Writer<'_> {
         if let Some(FieldKind::Store(t)) = self.accesses.aux.map(|argument| self.field(argument).kind) {
             line(text, 1, format_args!("mutable Vector<{}, 2> aux;", t.name()));
         }
-        if !self.program.block().reduces() {
-            return;
-        }
-        if self.reduces_lines() {
+        if self.reduces_lines() || !self.program.lines().is_empty() {
             line(text, 1, format_args!("mutable SubtileVisits subtile;"));
         }
         let mut lines = 0;
@@ -137,6 +139,8 @@ impl Writer<'_> {
                         line(text, 2, format_args!("store_tile<{name}, {access}, V>(p.{field}, c, {value});"));
                     }
                 }
+                // No store, but a step.
+                Sink::Scales(_) => {}
                 Sink::Mask => line(text, 2, format_args!("store_mask<V>(p.{field}, c, y{number});")),
                 Sink::Reduce(Reduction { axes: Axes::All, .. }) => {
                     line(text, 2, format_args!("whole_{field}.template visit<V>(c, y{number});"));

@@ -122,6 +122,8 @@ impl Evaluator<'_> {
                         unsafe { set_bit(&view, along, [at.batch, m, n], i.1 > 0.0, self.ends(along, m, n, partials)) };
                     }
                 }
+                // No store, but a step.
+                Sink::Scales(_) => {}
                 Sink::Reduce(reduction) => reduce(reduction, &partials.values[number], partials, at, tile, &values),
             }
         }
@@ -136,8 +138,14 @@ impl Evaluator<'_> {
     }
 
     /// A value of the segment that was evaluated last.
-    fn stored<'s>(&self, value: Value, batch: usize, acc: Accumulators<'s>, scratch: &'s mut Scratch) -> Values<'s> {
-        let Scratch { single, double, exact } = scratch;
+    pub(super) fn stored<'s>(
+        &self,
+        value: Value,
+        batch: usize,
+        acc: Accumulators<'s>,
+        scratch: &'s mut Scratch,
+    ) -> Values<'s> {
+        let Scratch { single, double, exact, .. } = scratch;
         let width = acc.len();
         match (value, self.program.number(value), acc) {
             (Value::Accumulator, _, Accumulators::F32(x)) => Values::F32(x),

@@ -8,7 +8,9 @@ use warpwright_arch::DeviceInfo;
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{RawView, Space, Strided, TensorError};
 use warpwright_schedulers::of_spec;
-use warpwright_spec::{Extents, KernelPlan, Mnk, OperandDecl, Problem, ProblemKind, SchedulerId};
+use warpwright_spec::{
+    Extents, KernelPlan, Mnk, OperandDecl, Problem, ProblemKind, SchedulerId, Violation, check_lines,
+};
 
 /// Why a kernel cannot execute a problem. Nothing was launched and no output touched.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -178,6 +180,9 @@ pub enum CanImplementError {
         /// Its columns.
         columns: usize,
     },
+    /// A tile that cuts what the epilogue needs whole.
+    #[error(transparent)]
+    Tile(#[from] Violation),
     /// Scale factors for accumulators that they cannot be applied to.
     #[error(
         "scale factors are applied to f32 accumulators, but the kernel accumulates in {accumulator}: accumulate in f32, or scale in the epilogue"
@@ -251,6 +256,7 @@ pub fn can_implement(
     if spec.scales.any() && spec.acc != Dtype::F32 {
         return Err(CanImplementError::Scales { accumulator: spec.acc });
     }
+    check_lines(spec.epilogue, plan.user_tile(), problem.bound().n)?;
     tiles(plan, problem)?;
     let shapes = Shapes::of(problem);
     let bases = |name: &str| arguments.extra(name).is_some();

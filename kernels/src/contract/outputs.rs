@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::can_implement::{CanImplementError, Seen, injective};
 use warpwright_epilogue::{Arg, FieldKind, ParamBlock};
-use warpwright_spec::{Axes, KernelPlan, Order, Problem, ProblemKind, Reduction};
+use warpwright_spec::{Axes, BlockRun, BlockScales, KernelPlan, Order, Problem, ProblemKind, Reduction};
 
 pub(super) fn check_outputs(
     plan: &KernelPlan,
@@ -77,6 +77,8 @@ const fn name(kind: FieldKind) -> &'static str {
         FieldKind::Bits => "mask(..)",
         FieldKind::Store(_) => "aux_store(..)",
         FieldKind::Mask => "aux_mask(..)",
+        FieldKind::Scales(BlockScales { run: BlockRun::AlongRows, .. }) => "quantize_rows(..)",
+        FieldKind::Scales(BlockScales { run: BlockRun::AlongColumns, .. }) => "quantize_columns(..)",
         FieldKind::Reduction(Reduction { axes: Axes::Rows, .. }) => "reduce_rows(..)",
         FieldKind::Reduction(Reduction { axes: Axes::Columns, .. }) => "reduce_columns(..)",
         FieldKind::Reduction(Reduction { axes: Axes::All, .. }) => "reduce_all(..)",

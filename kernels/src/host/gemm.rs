@@ -10,13 +10,13 @@ use rayon::Scope;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use warpwright_arch::DeviceInfo;
-use warpwright_epilogue::host::{Accumulators, Along, Evaluator, Partials, Scratch, Segment, TileIndex};
+use warpwright_epilogue::host::{Accumulators, Along, Evaluator, Partials, Region, Scratch, Segment, TileIndex};
 use warpwright_epilogue::{BindError, OutputShape, Program};
 use warpwright_runtime::{HostContext, HostProgram, RawViewMut, Space, Strided};
 use warpwright_schedulers::{
     Fixup, Fragment, Slots, TileScheduler, TileSpace, WorkspaceRegions, in_parts, of_spec, turnstile,
 };
-use warpwright_spec::{Flag, KernelPlan, Problem, Violation, Work};
+use warpwright_spec::{Flag, KernelPlan, Mnk, Problem, Violation, Work};
 
 /// What keeps a call from being executed on the CPU.
 #[derive(Debug, thiserror::Error)]
@@ -166,7 +166,7 @@ impl HostProgram for GemmHost<'_> {
 
 /// Tiles along the user's M and N.
 fn tiles(plan: &KernelPlan, output: OutputShape) -> [usize; 2] {
-    let [m, n] = if plan.transposed { [plan.tile.n, plan.tile.m] } else { [plan.tile.m, plan.tile.n] };
+    let Mnk { m, n, .. } = plan.user_tile();
     [output.m.div_ceil(m.max(1)), output.n.div_ceil(n.max(1))]
 }
 
@@ -247,6 +247,9 @@ impl Run<'_> {
 
     /// Hands the subtiles to the epilogue, if this work has the whole sum, and gives them back.
     fn finish(&self, work: &Work, accumulators: &mut dyn AccumulatorHandOver, scratch: &mut Scratch) {
+        if work.last && self.evaluator.passes() > 0 {
+            self.measure(work, accumulators, scratch);
+        }
         for i in 0..accumulators.subtiles() {
             if work.last {
                 let place = accumulators.place(i);
@@ -257,8 +260,56 @@ impl Run<'_> {
         }
     }
 
+    /// Shows all of a tile to the epilogue, whose values depend on their neighbours.
+    fn measure(&self, work: &Work, accumulators: &mut dyn AccumulatorHandOver, scratch: &mut Scratch) {
+        let plan = self.call.plan();
+        let extents = self.call.extents(work.group);
+        let (m, n) = (work.tile_m * plan.tile.m, work.tile_n * plan.tile.n);
+        let rows = plan.tile.m.min(extents.m.saturating_sub(m));
+        let columns = plan.tile.n.min(extents.n.saturating_sub(n));
+        let region = if plan.transposed {
+            Region { batch: work.group, m: n, n: m, rows: columns, columns: rows }
+        } else {
+            Region { batch: work.group, m, n, rows, columns }
+        };
+        self.evaluator.begin(region, scratch);
+        for pass in 0..self.evaluator.passes() {
+            for i in 0..accumulators.subtiles() {
+                let place = accumulators.place(i);
+                let fragment = accumulators.subtile(i);
+                self.segments(work, place, &fragment, |at, acc| self.evaluator.measure(pass, at, acc, scratch));
+            }
+            // SAFETY: blocks are within tiles, and one work alone stores a tile's.
+            unsafe { self.evaluator.settle(pass, scratch) };
+        }
+    }
+
     /// Evaluates and stores the rows of a subtile that exist.
     fn epilogue(&self, work: &Work, at: Subtile, fragment: &Fragment<'_>, scratch: &mut Scratch) {
+        let plan = self.call.plan();
+        let d = self.output(work.group);
+        let tile = if plan.transposed {
+            TileIndex { m: work.tile_n, n: work.tile_m }
+        } else {
+            TileIndex { m: work.tile_m, n: work.tile_n }
+        };
+        self.segments(work, at, fragment, |segment, acc| {
+            let values = self.evaluator.evaluate(segment, acc, scratch);
+            // SAFETY: one work alone stores these elements.
+            unsafe { values.write(&d, Segment { batch: 0, ..segment }) };
+            // SAFETY: as of D; tiles are multiples of eight rows and columns, so that no byte of a mask is shared.
+            unsafe { self.evaluator.store(segment, tile, acc, scratch, self.partials) };
+        });
+    }
+
+    /// The rows of a subtile that exist.
+    fn segments(
+        &self,
+        work: &Work,
+        at: Subtile,
+        fragment: &Fragment<'_>,
+        mut f: impl FnMut(Segment, Accumulators<'_>),
+    ) {
         let plan = self.call.plan();
         let extents = self.call.extents(work.group);
         let (m, n) = (work.tile_m * plan.tile.m + at.m, work.tile_n * plan.tile.n + at.n);
@@ -267,12 +318,6 @@ impl Run<'_> {
         if columns == 0 {
             return;
         }
-        let d = self.output(work.group);
-        let tile = if plan.transposed {
-            TileIndex { m: work.tile_n, n: work.tile_m }
-        } else {
-            TileIndex { m: work.tile_m, n: work.tile_n }
-        };
         for i in 0..rows {
             let row = i * at.columns..i * at.columns + columns;
             let acc = match fragment {
@@ -285,11 +330,7 @@ impl Run<'_> {
             } else {
                 Segment { batch: work.group, m: m + i, n, along: Along::N }
             };
-            let values = self.evaluator.evaluate(segment, acc, scratch);
-            // SAFETY: one work alone stores these elements.
-            unsafe { values.write(&d, Segment { batch: 0, ..segment }) };
-            // SAFETY: as of D; tiles are multiples of eight rows and columns, so that no byte of a mask is shared.
-            unsafe { self.evaluator.store(segment, tile, acc, scratch, self.partials) };
+            f(segment, acc);
         }
     }
 

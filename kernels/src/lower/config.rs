@@ -3,6 +3,7 @@
 use super::instruction;
 use super::shared::{Fetch, accumulators, in_shared, simt_columns, simt_lanes};
 use std::fmt::Write;
+use warpwright_epilogue::cuda::LineMemory;
 use warpwright_layout::lower::index_function;
 use warpwright_layout::{ComposedLayout, Int, IntTuple, Layout, LayoutError, Swizzle};
 use warpwright_numeric::Dtype;
@@ -96,6 +97,19 @@ pub(crate) fn number(element: Dtype) -> &'static str {
         Dtype::F64 => "double",
         Dtype::I32 => "int",
         _ => "float",
+    }
+}
+
+/// Where a tile's numbers for its lines are.
+pub(crate) fn line_memory(plan: &KernelPlan, tile: &Tile) -> LineMemory {
+    let (offset, bytes) = plan.resources.buffer("lines").map_or((0, 0), |b| (b.offset, b.bytes));
+    let tiles = if tile.pingpong { 2 } else { 1 };
+    LineMemory {
+        tile: [tile.m, tile.n],
+        transposed: plan.transposed,
+        offset,
+        bytes: bytes / tiles,
+        alternates: tile.pingpong,
     }
 }
 

@@ -46,7 +46,14 @@ impl BulkOutput {
         let bits = dtype.bits();
         let fragments = plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::WGMMA;
         let whole = (columns * bits).is_multiple_of(128);
-        if !fragments || !whole || bits < 8 || plan.widths.d < 16 || plan.along_rows() || lines(program) {
+        if !fragments
+            || !whole
+            || bits < 8
+            || plan.widths.d < 16
+            || plan.along_rows()
+            || lines(program)
+            || program.passes() > 0
+        {
             return Ok(None);
         }
         let bytes = SLAB_ROWS * columns * bits / 8;

@@ -1,7 +1,8 @@
 //! Sinks: `aux_store(z, e)`, `amax(s, e)`, `reduce_rows<sum>(v, e)`.
 
 use super::{Argument, Kind, NameKind, Parser, Result, Token, list};
-use warpwright_spec::{Axes, Node, Reducer, Reduction, Sink, intern};
+use warpwright_numeric::Dtype;
+use warpwright_spec::{Axes, BlockRun, BlockScales, Node, Reducer, Reduction, ScaleOrder, Sink, Violation, intern};
 
 impl<'t> Parser<'t> {
     /// A sink, if `name` is one's: behind its name, `token`.
@@ -13,6 +14,9 @@ impl<'t> Parser<'t> {
             "reduce_rows" => Some(self.reduction(name, Axes::Rows)),
             "reduce_columns" => Some(self.reduction(name, Axes::Columns)),
             "reduce_all" => Some(self.reduction(name, Axes::All)),
+            "quantize_rows" => Some(self.quantize(name, BlockRun::AlongRows)),
+            "quantize_columns" => Some(self.quantize(name, BlockRun::AlongColumns)),
+            "top_k_softmax" => Some(self.top_k_softmax(token, name)),
             _ => None,
         }
     }
@@ -55,6 +59,65 @@ impl<'t> Parser<'t> {
             .ok_or_else(|| self.error(token, format!("`{word}` is not a reduction"), remedy.as_str()))?;
         self.need('>', "after the reduction")?;
         self.stored(name, Sink::Reduce(Reduction { operator, axes, atomic }))
+    }
+
+    /// `<e4m3, e8m0, 32>`, or `<e2m1, e4m3, 16, atoms>`, and what [`stored`](Self::stored) reads.
+    fn quantize(&mut self, name: &str, run: BlockRun) -> Result<Node> {
+        const REMEDY: &str =
+            "write the element, the scale factors' and how many values share one, as `<e4m3, e8m0, 32>`";
+        self.need('<', &format!("and a block format after `{name}`"))?;
+        let begin = self.peek();
+        let mut dtype = |what: &str| -> Result<Dtype> {
+            let (name, token) = self.name(what, REMEDY)?;
+            let dtype = Dtype::from_name(name)
+                .ok_or_else(|| self.error(token, format!("`{name}` is not an element type"), REMEDY))?;
+            self.need(',', "after the element type")?;
+            Ok(dtype)
+        };
+        let (element, scale) = (dtype("the blocks' element type")?, dtype("the scale factors' element type")?);
+        let token = self.next();
+        let block = match token.kind {
+            Kind::Number(x) if x.fract() == 0.0 && (1.0..=1024.0).contains(&x) => x as u16,
+            _ => {
+                let problem = format!("expected how many values share a scale factor, found {}", self.describe(token));
+                return Err(self.error(token, problem, REMEDY));
+            }
+        };
+        let mut order = ScaleOrder::Strided;
+        if self.take(',') {
+            let (word, token) = self.name("`atoms`", REMEDY)?;
+            if word != "atoms" {
+                let problem = format!("`{word}` is not how scale factors lie");
+                return Err(self.error(token, problem, "write `atoms`, or nothing for a matrix"));
+            }
+            order = ScaleOrder::InAtoms;
+        }
+        self.need('>', "after the block format")?;
+        let scales = BlockScales { element, scale, block, run, order };
+        if !scales.is_legal() {
+            let problem = Violation::Blocks { scales }.to_string();
+            let (problem, remedy) = problem.split_once(": ").unwrap_or((&problem, REMEDY));
+            return Err(self.error(begin, problem.to_owned(), remedy));
+        }
+        self.stored(name, Sink::Scales(scales))
+    }
+
+    /// `top_k_softmax<2>(value)`.
+    fn top_k_softmax(&mut self, token: Token<'t>, name: &str) -> Result<Node> {
+        const REMEDY: &str = "write `top_k_softmax<2>(..)` or `top_k_softmax<4>(..)`";
+        self.need('<', "and how many values are kept after `top_k_softmax`")?;
+        let number = self.next();
+        let k = match number.kind {
+            Kind::Number(2.0) => 2,
+            Kind::Number(4.0) => 4,
+            _ => {
+                let problem = format!("expected 2 or 4 values that are kept, found {}", self.describe(number));
+                return Err(self.error(number, problem, REMEDY));
+            }
+        };
+        self.need('>', "after the number")?;
+        let [value] = self.call(token, name)?;
+        Ok(Node::TopKSoftmax(k, intern(value)))
     }
 
     /// `(output, value)`, or `(value)` where the output has no name.

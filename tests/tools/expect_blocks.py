@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Values that share scale factors by blocks, from NumPy: `tests/cases/blocks.json`, whose rows `tests/src/sinks.rs` runs.
+
+Operands are small integers by a formula, so that every sum is exact; scale factors and what is divided by them follow in f32, each
+operation rounded once. Checksums are those of `expect_sinks.py`, whose data and checksums these are. Needs numpy and ml_dtypes.
+"""
+
+import json
+import zlib
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+F = np.float32
+# element: (its largest value, as ml_dtypes has it)
+ELEMENTS = {
+    "e4m3": (448, ml_dtypes.float8_e4m3fn), "e5m2": (57344, ml_dtypes.float8_e5m2),
+    "e3m2": (28, ml_dtypes.float6_e3m2fn), "e2m3": (7.5, ml_dtypes.float6_e2m3fn), "e2m1": (6, ml_dtypes.float4_e2m1fn),
+}  # fmt: skip
+
+
+def small(batch, i, j):
+    b, i, j = np.ogrid[0:batch, 0:i, 0:j]
+    return ((b * 5 + i * 7 + j * 3) % 5).astype(np.float64) - 2
+
+
+def crc(x):
+    x = np.ascontiguousarray(x, dtype="<f8").reshape(-1)
+    words = x.view("<u8").copy()
+    words[np.isnan(x)] = 0x7FF8000000000000
+    words[x == 0] = 0
+    return zlib.crc32(words.tobytes())
+
+
+def element(x, name):
+    largest, dtype = ELEMENTS[name]
+    nan = np.isnan(x)
+    # What has no NaN stores the largest value instead.
+    x = np.where(nan, np.nan if name in ("e4m3", "e5m2") else largest, np.clip(x, -largest, largest))
+    return x.astype(F).astype(dtype).astype(np.float64)
+
+
+def scale_factor(exact, scale):
+    """`exact` rounded to a scale factor's type."""
+    if scale == "f32":
+        return exact
+    if scale == "e4m3":
+        return element(exact, "e4m3").astype(F)
+    _, exponent = np.frexp(np.where(np.isfinite(exact) & (exact > 0), exact, 1))
+    mantissa = np.frexp(np.where(np.isfinite(exact) & (exact > 0), exact, 1))[0]
+    up = np.ldexp(F(1), np.clip(np.where(mantissa == 0.5, exponent - 1, exponent), -127, 127)).astype(F)
+    up = np.where(exact == 0, F(2.0**-127), np.where(np.isposinf(exact), F(2.0**127), up))
+    return np.where(np.isnan(exact), F(np.nan), up)
+
+
+def blocks(x, name, scale, block, axis):
+    """Values divided by the scale factors of blocks along an axis, and these."""
+    x = np.moveaxis(x.astype(F), axis, -1)
+    count = -(-x.shape[-1] // block)
+    padded = np.zeros((*x.shape[:-1], count * block), F)
+    padded[..., : x.shape[-1]] = x
+    cut = padded.reshape(*x.shape[:-1], count, block)
+    with np.errstate(all="ignore"):
+        amax = np.max(np.abs(cut), axis=-1)
+        factors = scale_factor(amax * (F(1) / F(ELEMENTS[name][0])), scale)
+        inverse = F(1) / factors
+        inverse = np.where(inverse > np.finfo(F).max, np.finfo(F).max, inverse)
+        divided = (cut * inverse[..., None]).reshape(padded.shape)[..., : x.shape[-1]]
+    return np.moveaxis(divided, -1, axis), np.moveaxis(factors, -1, axis)
+
+
+# What lies where no scale factor does: bytes of 0x7f.
+POISON = {"e8m0": 1.0, "e4m3": np.nan}
+
+
+def in_atoms(factors, axis, scale):
+    """Scale factors in atoms of 128 lines by 4 blocks, rows of atoms one after the other."""
+    factors = np.moveaxis(factors, axis, -1)
+    batch, lines, count = factors.shape
+    rows, columns = -(-lines // 128), -(-count // 4)
+    out = np.full((batch, rows, columns * 512), POISON[scale])
+    for line in range(lines):
+        for block in range(count):
+            at = line % 32 * 16 + line // 32 % 4 * 4 + block % 4
+            out[:, line // 128, block // 4 * 512 + at] = factors[:, line, block]
+    return out
+
+
+def values(kind, x):
+    _, m, n = x.shape
+    if kind == "plain":
+        return x
+    if kind == "relu":
+        return np.where(x < 0, 0, x)
+    # Blocks of zeros alone, one with an infinity, one with a NaN.
+    x = np.where(np.arange(n)[None, None, :] < 64, 0.0, x)
+    x = np.where((np.arange(m)[None, :, None] == 5) & (np.arange(n)[None, None, :] == 70), np.inf, x)
+    return np.where((np.arange(m)[None, :, None] == 6) & (np.arange(n)[None, None, :] == 71), np.nan, x)
+
+
+X = "acc + row(bias)"
+TEXTS = {
+    "plain": X,
+    "relu": f"relu({X})",
+    "edges": f"select(eq(row_index, const<6>) * eq(column_index, const<71>), const<nan>, select(eq(row_index, const<5>) * "
+    f"eq(column_index, const<70>), const<inf>, select(lt(column_index, const<64>), const<0>, {X})))",
+}  # fmt: skip
+
+
+def row(name, arch, element_name, scale, block, **of):
+    r = {
+        "name": name, "arch": arch, "a": "f16", "d": element_name, "z": "bf16", "order": "row", "swap": False,
+        "tile": [64, 128, 32], "schedule": "multistage", "scheduler": "persistent", "extents": [2, 70, 208, 48], "nan": False,
+        "ci": False,
+    }  # fmt: skip
+    if arch == "sm90":
+        r.update(tile=[64, 128, 64], schedule="warpspecialized")
+    kind, run, atoms = of.pop("kind", "plain"), of.pop("run", "rows"), of.pop("atoms", False)
+    r.update(of)
+    batch, m, n, k = r["extents"]
+    lhs, rhs = small(batch, m, k), small(batch, n, k)
+    x = np.einsum("bmk,bnk->bmn", lhs, rhs) + (np.arange(n) % 9 - 4.0)
+    axis = 2 if run == "rows" else 1
+    y, factors = blocks(values(kind, x), element_name, scale, block, axis)
+    outputs = {"d": element(y, element_name), "f": in_atoms(factors, axis, scale) if atoms else factors}
+    order = ", atoms" if atoms else ""
+    text = f"d = quantize_{run}<{element_name}, {scale}, {block}{order}>(f, {TEXTS[kind]})"
+    return r | {"epilogue": text, "outputs": {name: crc(value) for name, value in outputs.items()}}
+
+
+def rows():
+    wide = {"tile": [128, 128, 64], "schedule": "cooperative", "extents": [2, 140, 272, 48]}
+    yield row("e4m3_by_128", "sm80", "e4m3", "f32", 128, ci=True)
+    yield row("e4m3_by_32_edges", "sm80", "e4m3", "e8m0", 32, kind="edges", ci=True)
+    yield row("e4m3_by_128_sm90", "sm90", "e4m3", "f32", 128, kind="edges", **wide, ci=True)
+    yield row("e5m2_by_32_sm90", "sm90", "e5m2", "e8m0", 32, kind="relu", ci=True)
+    # The kernel's rows are D's columns, or D is contiguous along them, or both.
+    yield row("e4m3_column_major", "sm80", "e4m3", "e8m0", 32, order="column", kind="edges", scheduler="splitkserial", ci=True)
+    yield row("e4m3_columns_swapped", "sm80", "e4m3", "e4m3", 16, run="columns", swap=True, tile=[128, 64, 32], ci=True)
+    yield row("e5m2_columns_of_column_major", "sm90", "e5m2", "f32", 128, run="columns", order="column", **wide, ci=True)
+    yield row("e4m3_swapped_sm90", "sm90", "e4m3", "e8m0", 32, swap=True, kind="edges", tile=[64, 128, 64], schedule="pingpong", atoms=True, ci=True)
+    yield row("e4m3_pingpong", "sm90", "e4m3", "e4m3", 16, schedule="pingpong", scheduler="persistent", atoms=True, kind="edges", ci=True)
+    yield row("i8_columns_in_atoms", "sm80", "e4m3", "e8m0", 64, a="i8", run="columns", atoms=True, kind="relu", tile=[64, 32, 64], extents=[3, 67, 141, 80], ci=True)
+    for name in ELEMENTS:
+        for scale, block in (("f32", 128), ("e8m0", 32), ("e4m3", 16)):
+            for run in ("rows", "columns"):
+                ends = {"extents": [2, 70, 208, 48] if run == "rows" else [1, 129, 35, 48], "tile": [128, 128, 32]}
+                order = "row" if (name, run) != ("e5m2", "columns") else "column"
+                yield row(f"{name}_{scale}_{run}", "sm80", name, scale, block, run=run, kind="edges", order=order, **ends)
+                ends["tile"] = [128, 128, 64]
+                yield row(f"{name}_{scale}_{run}_sm90", "sm90", name, scale, block, run=run, kind="relu", swap=run == "rows", **ends)
+
+
+if __name__ == "__main__":
+    listed = list(rows())
+    names = [r["name"] for r in listed]
+    assert len(set(names)) == len(names)
+    text = "[\n" + ",\n".join(json.dumps(r) for r in listed) + "\n]\n"
+    Path(__file__).parent.parent.joinpath("cases", "blocks.json").write_text(text)
+    print(len(listed), "rows")
