@@ -196,7 +196,7 @@ const fn output_name(sink: Sink) -> &'static str {
     match sink {
         Sink::Matrix(_) => "aux_store(..)",
         Sink::Mask => "aux_mask(..)",
-        Sink::Scales(scales) => match scales.run {
+        Sink::Quantize(scales) => match scales.run {
             BlockRun::AlongRows => "quantize_rows(..)",
             BlockRun::AlongColumns => "quantize_columns(..)",
         },
@@ -463,7 +463,7 @@ impl Check {
             Sink::Matrix(t) => t,
             Sink::Mask => Dtype::U8,
             Sink::Reduce(_) => self.compute,
-            Sink::Scales(scales) => scales.scale,
+            Sink::Quantize(scales) => scales.scale,
         };
         if view.dtype() != expected {
             let (argument, what) = (self.argument, self.kind.name());
@@ -488,7 +488,7 @@ impl Check {
                 };
                 layout.strides
             }
-            Sink::Scales(scales) => self.scales(scales, &layout)?,
+            Sink::Quantize(scales) => self.scales(scales, &layout)?,
             Sink::Reduce(reduction) => {
                 let (batch, stride) = match reduction.axes {
                     Axes::Rows => self.vector(&layout, "reduction over rows", "N", n)?,

@@ -325,7 +325,7 @@ impl Writer<'_> {
                 | FieldKind::Store(_)
                 | FieldKind::Mask
                 | FieldKind::Reduction(_)
-                | FieldKind::Scales(_) => continue,
+                | FieldKind::ScaleFactors(_) => continue,
                 FieldKind::Row(t) => ("RowLoad", t),
                 FieldKind::Column(t) => ("ColumnLoad", t),
                 FieldKind::Matrix(t) => ("TileLoad", t),
@@ -359,7 +359,7 @@ impl Writer<'_> {
                 | FieldKind::Store(_)
                 | FieldKind::Mask
                 | FieldKind::Reduction(_)
-                | FieldKind::Scales(_) => continue,
+                | FieldKind::ScaleFactors(_) => continue,
                 FieldKind::Row(_) | FieldKind::Column(_) if self.accesses.fragments => continue,
                 FieldKind::Row(t) => ("load_row", t, self.accesses.vector),
                 FieldKind::Column(t) => ("load_column", t, self.accesses.vector),

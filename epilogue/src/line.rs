@@ -86,7 +86,7 @@ impl BlockDirection for AlongColumns {
 pub struct Quantized<'v, F, X, E>(E, Arg<'v>, PhantomData<(F, X)>);
 impl<F: BlockFormat, X: BlockDirection, E: Fusion> Fusion for Quantized<'_, F, X, E> {
     const NODE: &'static Node = &Node::Sink(
-        Sink::Scales(BlockScales {
+        Sink::Quantize(BlockScales {
             element: F::Element::DTYPE,
             scale: F::Scale::DTYPE,
             block: F::BLOCK,

@@ -24,7 +24,7 @@ pub enum FieldKind {
     Bits,
     /// The scale factors of blocks: as [`FieldKind::Matrix`], of which the strides are those between scale factors; of atoms between
     /// rows of them.
-    Scales(BlockScales),
+    ScaleFactors(BlockScales),
 }
 
 /// The letter that a field's name begins with, and the struct that it is of.
@@ -75,9 +75,11 @@ impl FieldKind {
         match self {
             FieldKind::Scalar => Stem::Scalar,
             FieldKind::Row(_) | FieldKind::Column(_) => Stem::Vector,
-            FieldKind::Matrix(_) | FieldKind::Store(_) | FieldKind::Mask | FieldKind::Bits | FieldKind::Scales(_) => {
-                Stem::Tensor
-            }
+            FieldKind::Matrix(_)
+            | FieldKind::Store(_)
+            | FieldKind::Mask
+            | FieldKind::Bits
+            | FieldKind::ScaleFactors(_) => Stem::Tensor,
             FieldKind::Reduction(_) => Stem::Reduction,
         }
     }
@@ -138,7 +140,7 @@ impl ParamBlock {
             Node::LoadMask => Some(FieldKind::Bits),
             Node::Sink(Sink::Matrix(t), _) => Some(FieldKind::Store(t)),
             Node::Sink(Sink::Mask, _) => Some(FieldKind::Mask),
-            Node::Sink(Sink::Scales(scales), _) => Some(FieldKind::Scales(scales)),
+            Node::Sink(Sink::Quantize(scales), _) => Some(FieldKind::ScaleFactors(scales)),
             Node::Sink(Sink::Reduce(reduction), _) => Some(FieldKind::Reduction(reduction)),
             _ => None,
         };

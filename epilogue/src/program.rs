@@ -448,8 +448,8 @@ impl Lowering {
                 self.value(body)?
             }
             Node::Combine(op, left, right) => self.combine(node, op, left, right)?,
-            Node::Sink(Sink::Scales(scales), e) => {
-                let argument = self.leaf(LeafKind::Output(Sink::Scales(scales)), None);
+            Node::Sink(Sink::Quantize(scales), e) => {
+                let argument = self.leaf(LeafKind::Output(Sink::Quantize(scales)), None);
                 let value = self.value(e)?;
                 self.line(LineStep::Quantize(scales), Some(argument), value)
             }

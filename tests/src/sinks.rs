@@ -128,7 +128,7 @@ fn places(layout: &Strided) -> impl Iterator<Item = [usize; 3]> + use<> {
 /// The scale factors that an epilogue stores, if any.
 fn scales(node: &Node) -> Option<BlockScales> {
     match node {
-        Node::Sink(Sink::Scales(scales), _) => Some(*scales),
+        Node::Sink(Sink::Quantize(scales), _) => Some(*scales),
         _ => node.children().into_iter().flatten().find_map(scales),
     }
 }

@@ -231,7 +231,7 @@ impl Epilogue {
             Sink::Matrix(t) => (*t, m, n, order),
             Sink::Mask if order == Order::RowMajor => (Dtype::U8, m, n.div_ceil(8), order),
             Sink::Mask => (Dtype::U8, m.div_ceil(8), n, order),
-            Sink::Scales(scales) => {
+            Sink::Quantize(scales) => {
                 let [rows, columns] = scales.extents(m, n);
                 (scales.scale, rows, columns, Order::RowMajor)
             }

@@ -104,7 +104,7 @@ impl Walk<'_, '_> {
                 self.value(body)
             }
             // They depend on other elements; `verify` asks for no such tree.
-            Node::TopKSoftmax(..) | Node::Sink(Sink::Scales(_), _) => NAN,
+            Node::TopKSoftmax(..) | Node::Sink(Sink::Quantize(_), _) => NAN,
             // What is stored on the side has an argument, and no value of its own.
             Node::Sink(_, value) => {
                 self.next += 1;

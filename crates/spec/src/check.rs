@@ -214,7 +214,7 @@ const fn check_blocks(node: &Node) -> Result<(), Violation> {
 /// Is what was divided by scale factors, where it goes to D or to a matrix as it is, stored as what it was divided for?
 const fn check_stored(node: &Node, stored: Dtype) -> Result<(), Violation> {
     let passed = match *node {
-        Node::Sink(Sink::Scales(scales), _) if scales.element as u8 != stored as u8 => {
+        Node::Sink(Sink::Quantize(scales), _) if scales.element as u8 != stored as u8 => {
             return Err(Violation::StoredAs { element: scales.element, stored });
         }
         Node::Bind(_, _, e) | Node::Sink(Sink::Matrix(_) | Sink::Mask | Sink::Reduce(_), e) => Some(e),
@@ -229,7 +229,7 @@ const fn check_stored(node: &Node, stored: Dtype) -> Result<(), Violation> {
 /// As [`check_stored`], of the matrices beside D.
 const fn check_matrices(node: &Node) -> Result<(), Violation> {
     if let Node::Sink(Sink::Matrix(t), e) = *node
-        && let Node::Sink(Sink::Scales(scales), _) = *e
+        && let Node::Sink(Sink::Quantize(scales), _) = *e
         && scales.element as u8 != t as u8
     {
         return Err(Violation::StoredAs { element: scales.element, stored: t });

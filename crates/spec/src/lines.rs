@@ -132,7 +132,7 @@ impl Node {
     /// What of this node's values depends on their neighbours in a line, if anything does.
     pub const fn line_step(&self) -> Option<LineStep> {
         match *self {
-            Node::Sink(crate::Sink::Scales(scales), _) => Some(LineStep::Quantize(scales)),
+            Node::Sink(crate::Sink::Quantize(scales), _) => Some(LineStep::Quantize(scales)),
             Node::TopKSoftmax(k, _) => Some(LineStep::TopKSoftmax(k)),
             _ => None,
         }

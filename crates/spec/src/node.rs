@@ -174,7 +174,7 @@ impl Node {
             Node::LoadAcc => matches!(kind, Kind::Accumulator),
             Node::LoadSource(_) => matches!(kind, Kind::Source),
             Node::LoadPrevious => matches!(kind, Kind::Previous),
-            Node::Sink(Sink::Mask | Sink::Reduce(_) | Sink::Scales(_), _) | Node::TopKSoftmax(..) => {
+            Node::Sink(Sink::Mask | Sink::Reduce(_) | Sink::Quantize(_), _) | Node::TopKSoftmax(..) => {
                 matches!(kind, Kind::Together)
             }
             _ => false,

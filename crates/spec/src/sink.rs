@@ -13,7 +13,7 @@ pub enum Sink {
     /// It is reduced.
     Reduce(Reduction),
     /// The scale factors of its blocks are stored, and what is passed on is divided by them.
-    Scales(BlockScales),
+    Quantize(BlockScales),
 }
 
 /// A reduction of an M x N matrix, in the compute type.
@@ -107,7 +107,7 @@ impl core::fmt::Display for Sink {
                 let atomic = if *atomic { "atomic " } else { "" };
                 write!(f, "{}<{atomic}{}>", axes.name(), operator.name())
             }
-            Sink::Scales(scales) => scales.fmt(f),
+            Sink::Quantize(scales) => scales.fmt(f),
         }
     }
 }

@@ -121,6 +121,10 @@ pub use warpwright_epilogue::{
     AllColumns, AllElements, AllRows, Amax, Atomic, AuxStore, MaskStore, Max, Min, Reduce, ReduceAxes, ReduceOperator,
     Sum, SumOfSquares, amax, aux_mask, aux_store, reduce_all, reduce_columns, reduce_rows,
 };
+pub use warpwright_epilogue::{
+    AlongColumns, AlongRows, BlockDirection, BlockElement, BlockFormat, Blocks, InAtoms, Mx, Nvfp4, Quantized,
+    TopKSoftmax, quantize_columns, quantize_rows, top_k_softmax,
+};
 pub use warpwright_epilogue::{FunctionError, check_function, check_functions, check_tree, fusions};
 pub use warpwright_kernels::{Arguments, CollectiveMainloop, GemmKernel, GemmUniversal, Mainloop};
 pub use warpwright_numeric::{Dtype, Element, bf16, e2m1, e2m3, e3m2, e4m3, e5m2, e8m0, f16, i4, tf32, u4};
@@ -153,7 +157,8 @@ pub mod prelude {
         share_as, source, tf32, tile, u4,
     };
     pub use crate::{
-        column_index, column_or, constant, eq, ge, gt, identity, le, lt, mask, ne, row_index, row_or, select, tile_or,
+        Blocks, InAtoms, Mx, Nvfp4, column_index, column_or, constant, eq, ge, gt, identity, le, lt, mask, ne,
+        quantize_columns, quantize_rows, row_index, row_or, select, tile_or, top_k_softmax,
     };
     pub use warpwright_epilogue::functions::*;
 }

@@ -140,7 +140,7 @@ impl Writer<'_> {
                     }
                 }
                 // No store, but a step.
-                Sink::Scales(_) => {}
+                Sink::Quantize(_) => {}
                 Sink::Mask => line(text, 2, format_args!("store_mask<V>(p.{field}, c, y{number});")),
                 Sink::Reduce(Reduction { axes: Axes::All, .. }) => {
                     line(text, 2, format_args!("whole_{field}.template visit<V>(c, y{number});"));

@@ -123,7 +123,7 @@ impl Evaluator<'_> {
                     }
                 }
                 // No store, but a step.
-                Sink::Scales(_) => {}
+                Sink::Quantize(_) => {}
                 Sink::Reduce(reduction) => reduce(reduction, &partials.values[number], partials, at, tile, &values),
             }
         }

@@ -35,6 +35,10 @@ struct Report {
 
 /// Judges; whether every element is right.
 pub fn run(args: &VerifyArgs) -> anyhow::Result<bool> {
+    let epilogue = Epilogue::read(&args.kernel, &args.operands.typing)?;
+    if epilogue.tree.line_steps() > 0 {
+        return Err(InputError::Neighbours { epilogue: epilogue.text }.into());
+    }
     let report = match &args.against {
         Some(path) => Report::of_file(args, path)?,
         None => Report::of_kernel(args)?,

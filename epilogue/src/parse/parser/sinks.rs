@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
             let (problem, remedy) = problem.split_once(": ").unwrap_or((&problem, REMEDY));
             return Err(self.error(begin, problem.to_owned(), remedy));
         }
-        self.stored(name, Sink::Scales(scales))
+        self.stored(name, Sink::Quantize(scales))
     }
 
     /// `top_k_softmax<2>(value)`.
