@@ -4,7 +4,8 @@ use crate::layout::Builder;
 use crate::{Int, IntTuple, Layout, LayoutError, tri};
 
 impl Layout {
-    /// The contiguous elements that correspond in both layouts: `a(r(i)) = i` and `b(r(i)) = i`.
+    /// The contiguous elements that correspond in both layouts: `a(r(i)) = i` and `b(r(i)) = i`. As in CuTe, where `b` is the
+    /// larger one the last mode of `a` goes on beyond its end.
     ///
     /// # Errors
     /// As [`compose`](Self::compose).
@@ -18,7 +19,8 @@ impl Layout {
         }
     }
 
-    /// The number of contiguous elements that correspond in both layouts: how wide a vector copy may be.
+    /// The number of contiguous elements that correspond in both layouts: how wide a vector copy may be between layouts of
+    /// one size. As in CuTe, where `b` is the larger one the last mode of `a` goes on beyond its end.
     ///
     /// # Errors
     /// As [`compose`](Self::compose).

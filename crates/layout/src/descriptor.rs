@@ -159,11 +159,11 @@ impl ComposedLayout {
     /// # Errors
     /// [`LayoutError::Rank`] when `shape` has no such form, and those of [`Layout::tile_to_shape`].
     pub const fn tile_to_mma_shape(&self, shape: &IntTuple, order: Option<&IntTuple>) -> Result<Self, LayoutError> {
-        let (rank, mma) = (shape.rank(), shape.mode(0));
-        if rank < 3 || mma.rank() != 2 {
+        let rank = shape.rank();
+        if rank < 3 || shape.mode(0).rank() != 2 {
             return Err(LayoutError::Rank { operation: "tile_to_mma_shape", found: rank, needed: 3 });
         }
-        let tile = mma.product_each();
+        let tile = shape.mode(0).product_each();
         let blocks = shape.product_each();
         let mut target = [Int::ONE; IntTuple::MAX_LEAVES];
         let mut i = 1;

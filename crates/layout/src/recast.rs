@@ -39,7 +39,8 @@ impl Layout {
         Self::new(self.shape.with_leaves(&shape), self.stride.with_leaves(&stride))
     }
 
-    /// Offsets counted in elements `factor` times narrower: the stride-1 mode grows, other strides are multiplied.
+    /// Offsets counted in elements `factor` times narrower: the stride-1 mode grows, other strides are multiplied. As in CuTe
+    /// every mode of stride 1 grows, also one of a single element; coalesce or filter what has several.
     ///
     /// # Errors
     /// [`LayoutError::DowncastStride`] without a static stride 1; [`LayoutError::Count`] for a factor below 1.

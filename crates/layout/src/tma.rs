@@ -51,7 +51,7 @@ struct Run {
 
 impl TensorMap {
     /// The map for tiles of `tile`, whose modes are those of `global`: mode `i` of both is the same coordinate. Elements have
-    /// `element_bits` bits.
+    /// `element_bits` bits. Dynamic integers count by their values.
     ///
     /// # Errors
     /// [`LayoutError::Tma`] with the rule of TMA that is broken, [`LayoutError::TmaSwizzle`] for a swizzle that it has not, [`LayoutError::Rank`] when the modes do not correspond.
@@ -60,8 +60,8 @@ impl TensorMap {
         if tile.rank() != rank {
             return Err(LayoutError::Rank { operation: "TMA tile", found: tile.rank(), needed: rank });
         }
-        if rank > MAX_RANK || global.shape().leaves() != rank {
-            return Err(refused("a tensor has at most 5 modes, each one integer", global.shape().leaves() as i64));
+        if rank == 0 || rank > MAX_RANK || global.shape().leaves() != rank {
+            return Err(refused("a tensor has 1 to 5 modes, each one integer", global.shape().leaves() as i64));
         }
         if !matches!(element_bits, 4 | 8 | 16 | 32 | 64) {
             return Err(refused("elements must have 4, 8, 16, 32 or 64 bits", element_bits.into()));
@@ -71,12 +71,13 @@ impl TensorMap {
         if tile.offset.value() != 0 {
             return Err(LayoutError::Offset { offset: tile.offset });
         }
-        let places = tile.layout.right_inverse()?;
+        let layout = tile.layout.to_static();
+        let places = layout.right_inverse()?;
         let (size, reached) = (tile.size().value(), places.size().value());
         if reached != size {
-            return Err(refused("the tile must fill its shared memory without gaps", reached));
+            return Err(refused("the elements that lie in shared memory without gaps must be the whole tile", reached));
         }
-        let extents = tile.layout.shape().product_each();
+        let extents = layout.shape().product_each();
         let (order, boxes) = in_order(&runs(&places, &extents), rank);
         let mut modes = order.clone();
         modes.extend((0..rank).filter(|mode| !order.contains(mode)));

@@ -1,7 +1,7 @@
 //! Matrix descriptors say where each element is, or are refused.
 
 use warpwright_layout::descriptor::SmemDescriptor;
-use warpwright_layout::smem::{Major, SmemSwizzle};
+use warpwright_layout::smem::{Major, SmemSwizzle, atom};
 use warpwright_layout::{Int, IntTuple, Layout, LayoutError};
 
 const SWIZZLES: [SmemSwizzle; 5] =
@@ -138,4 +138,13 @@ fn what_no_descriptor_describes() {
     );
     // A mode of extent 1 steps nowhere.
     assert_eq!(of("((8,1),16):((64,77),1)", Major::K, SmemSwizzle::B128).map(|d| d.leading), Ok(1));
+}
+
+#[test]
+fn a_tile_without_an_instruction_is_refused() {
+    let block = atom(Major::Mn, SmemSwizzle::B32, 16).unwrap();
+    for shape in ["()", "64", "(64,16)", "((64,16),1)", "((64,16,1),1,1)", "(64,1,1)", "((),1,1)"] {
+        let error = block.tile_to_mma_shape(&shape.parse().unwrap(), None);
+        assert!(matches!(error, Err(LayoutError::Rank { operation: "tile_to_mma_shape", .. })), "{shape}: {error:?}");
+    }
 }

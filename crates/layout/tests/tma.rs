@@ -87,6 +87,8 @@ fn what_tma_cannot_do() {
     );
     assert_eq!(refused(&layout!((64, 4):(64, 1)), &layout!((8, 4):(4, 1)).into()).1, 8);
     assert_eq!(refused(&layout!((64, 64):(64, 1)), &layout!((8, 8):(16, 1)).into()).1, 8);
+    let nothing = Layout::new(IntTuple::tuple(&[]).unwrap(), IntTuple::tuple(&[]).unwrap()).unwrap();
+    assert_eq!(refused(&nothing, &nothing.into()), ("a tensor has 1 to 5 modes, each one integer", 0));
     let of_other_widths = [("Sw<1,0,1>", 16), ("Sw<3,3,3>", 8), ("Sw<3,3,3>", 32), ("Sw<3,6,-3>", 16)];
     for (swizzle, element_bits) in of_other_widths {
         let odd: ComposedLayout = format!("{swizzle} o _0 o (_8,_64):(_64,_1)").parse().unwrap();
@@ -133,5 +135,17 @@ fn a_dimension_of_one_has_a_stride_that_the_driver_takes() {
     for global in [layout!((1, 64):(65, 1)), layout!((1, 64):(0, 1)), "(1,64):(-3,1)".parse().unwrap()] {
         let map = TensorMap::of(&global, &tile, 16).unwrap();
         assert_eq!((map.extents(), map.byte_strides(), map.box_extents()), (&[64, 1][..], &[16][..], &[64, 1][..]));
+    }
+}
+
+/// A tile is what it is whether or not its integers are known when it is written.
+#[test]
+fn dynamic_tiles_have_the_maps_of_static_ones() {
+    let global = layout!((192, 256):(256, 1));
+    let tile = atom(Major::K, SmemSwizzle::B128, 16).unwrap().tile_to_shape(&int_tuple!((64, 128)), None).unwrap();
+    let known = TensorMap::of(&global, &tile, 16).unwrap();
+    let mixed: ComposedLayout = "Sw<3,3,3> o _0 o ((_8,8),(_64,2)):((_64,512),(_1,4096))".parse().unwrap();
+    for tile in [mixed, ComposedLayout { layout: tile.layout.to_dynamic(), ..tile }] {
+        assert_eq!(TensorMap::of(&global.to_dynamic(), &tile, 16).unwrap(), known, "{tile}");
     }
 }

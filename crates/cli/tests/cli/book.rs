@@ -32,6 +32,13 @@ fn commands(block: &str) -> Vec<(&str, String)> {
     found
 }
 
+/// Whether a shell takes the words as they stand: what it would read as its own is quoted.
+fn is_quoted(line: &str) -> bool {
+    let unquoted = line.split('\'').step_by(2);
+    line.matches('\'').count().is_multiple_of(2)
+        && !unquoted.flat_map(str::chars).any(|c| "()<>|&;*?[]{}$`\"\\~#!".contains(c))
+}
+
 #[test]
 fn every_command_of_the_book_prints_what_it_says() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
@@ -41,6 +48,7 @@ fn every_command_of_the_book_prints_what_it_says() {
             let block = block.split("\n```").next().unwrap();
             for (command, expected) in commands(block) {
                 let Some(line) = command.strip_prefix("warpwright ") else { panic!("{name}: {command}") };
+                assert!(is_quoted(line), "{name}: a shell does not take `{command}` as it stands");
                 let folder = Folder::new();
                 std::fs::create_dir(folder.path("pictures")).unwrap();
                 let outcome = folder.run(line);

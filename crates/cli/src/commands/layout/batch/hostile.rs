@@ -244,6 +244,69 @@ fn every_line_gets_one_answer() {
     assert_eq!(answered, rounds * FAMILIES.len());
 }
 
+/// Requests of the families whose fields have to suit each other before anything is asked of the library.
+const SUITABLE: &[&str] = &[
+    r#"{"family":"cute_smem_tile_to_shape","in":{"major":"K","swizzle":"SW64","bits":16,"shape":[64,64],"order":[1,2]}}"#,
+    r#"{"family":"cute_umma_tile_to_mma_shape","in":{"major":"MN","swizzle":"SW32","bits":16,"mma_tile_shape":[[64,16],1,2],"order":[2,1]}}"#,
+    r#"{"family":"cute_umma_smem_desc","in":{"major":"K","swizzle":"SW128","bits":16,"smem_tile":[128,64],"mma_tile":[128,16],"start_address":0}}"#,
+    r#"{"family":"cute_umma_atom","in":{"atom":"SM100_MMA_F16BF16_SS","m":128,"n":64,"a":"f16","b":"f16","c":"f32"}}"#,
+    r#"{"family":"cute_tiled_copy","in":{"copy":"UniversalCopy<uint128_t>","bits":32,"thr":{"shape":[4,2],"stride":[1,4]},"val":{"shape":[4,1],"stride":[1,0]},"data":{"shape":[32,4],"stride":[1,32]},"threads":[1]}}"#,
+    r#"{"family":"cute_tiled_mma","in":{"atom":"SM80_16x8x8_F32F16F16F32_TN","atom_layout_mnk":{"shape":[2,1,1],"stride":[1,2,2]},"permutations":[32,null,8],"c":{"shape":[64,16],"stride":[1,64]},"a":{"shape":[64,8],"stride":[1,64]},"b":{"shape":[16,8],"stride":[1,16]},"threads":[5]}}"#,
+    r#"{"family":"cute_tiled_copy_mma","in":{"copy":"SM75_U32x4_LDSM_N","bits":16,"operand":"A","atom":"SM80_16x8x16_F32F16F16F32_TN","atom_layout_mnk":{"shape":[2,2,1],"stride":[1,2,4]},"permutations":[32,32,16],"data":{"shape":[64,32],"stride":[32,1]},"threads":[5]}}"#,
+];
+
+/// The value with one of its parts, at any depth, replaced; all ways to do so.
+fn with_one_part_replaced(whole: &Value, by: &Value) -> Vec<Value> {
+    let mut all = vec![by.clone()];
+    match whole {
+        Value::Array(parts) => {
+            for (i, part) in parts.iter().enumerate() {
+                for other in with_one_part_replaced(part, by) {
+                    let mut copy = parts.clone();
+                    copy[i] = other;
+                    all.push(Value::Array(copy));
+                }
+            }
+        }
+        Value::Object(parts) => {
+            for (name, part) in parts {
+                for other in with_one_part_replaced(part, by) {
+                    let mut copy = parts.clone();
+                    copy[name] = other;
+                    all.push(Value::Object(copy));
+                }
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+#[test]
+fn one_wrong_part_of_a_suitable_request_is_refused_or_answered() {
+    let wrong =
+        [json!([]), json!([[]]), json!(0), json!(-1), json!(7), json!(i64::MAX), json!(null), json!([1, 1, 1, 1])];
+    let mut asked = 0;
+    for request in SUITABLE {
+        let request: Value = serde_json::from_str(request).unwrap();
+        let ask = |input: &Value| {
+            let mut output = Vec::new();
+            super::run(json!({ "family": request["family"], "in": input }).to_string().as_bytes(), &mut output)
+                .unwrap();
+            serde_json::from_slice::<Value>(&output).unwrap()
+        };
+        assert!(ask(&request["in"]).get("ok").is_some(), "{request}: {}", ask(&request["in"]));
+        for by in &wrong {
+            for input in with_one_part_replaced(&request["in"], by) {
+                let answer = ask(&input);
+                assert!(answer.get("ok").is_some() != answer["error"].is_string(), "{input}: {answer}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 500, "{asked}");
+}
+
 #[test]
 fn neither_deep_nor_long_input_is_a_danger() {
     let ask = |line: &str| {
