@@ -36,6 +36,8 @@ pub(crate) struct Core {
 
 /// A problem that stands for all when a kernel is built before its first problem is known.
 const TYPICAL: usize = 4096;
+/// Its columns, if a tile has to hold a row.
+const TYPICAL_ROW: usize = 64;
 
 impl Core {
     /// Checks the spec, and that the device can execute it; compiles it if every slot is fixed.
@@ -54,7 +56,10 @@ impl Core {
             tuning: device.emulated().is_none().then(Tuning::global),
             programmatic: false,
         };
-        let typical = Problem::dense(TYPICAL, TYPICAL, TYPICAL);
+        // Rows of which the largest values are looked for are a tile's.
+        let tile_n = spec.tile.map_or(TYPICAL_ROW, |tile| tile.n);
+        let n = if spec.epilogue.keeps_rows() { tile_n } else { TYPICAL };
+        let typical = Problem::dense(TYPICAL, n, TYPICAL);
         let plan = core.resolve(&typical, &core.usual_facts(&typical))?;
         let fixed = spec.tile.is_some()
             && spec.cluster.is_some()

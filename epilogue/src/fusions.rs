@@ -12,10 +12,14 @@
 //! let _ = fusions::lin_comb_per_col_bias_elt_act(Gelu, 2.0, 0.5, &c[..], &bias);
 //! ```
 
+mod lines;
+
+pub use lines::*;
+
 use crate::{
     Acc, AllColumns, AllElements, Amax, Apply, Apply2, AuxStore, Column, EpilogueFunction, Expr, Fusion, IntoExpr, Let,
-    Plus, Reduce, Row, ScalarElement, Source, Sum, TileOf, Times, Var, acc, amax, apply, apply2, aux_store, column,
-    reduce_columns, row, share, share_as, source, tile,
+    PerBatch, Plus, Reduce, Row, ScalarElement, Source, Sum, TileOf, Times, Var, acc, amax, apply, apply2, aux_store,
+    column, per_batch, reduce_columns, row, share, share_as, source, tile,
 };
 use warpwright_numeric::Element;
 use warpwright_runtime::{AsView, AsViewMut};
@@ -24,6 +28,8 @@ use warpwright_runtime::{AsView, AsViewMut};
 pub type ScaledAcc<S> = Times<S, Acc>;
 /// `alpha * acc + beta * C`
 pub type LinearCombination<'v, S, T, C> = Plus<ScaledAcc<S>, Times<T, Source<'v, C>>>;
+/// `per_batch(alpha) * acc + per_batch(beta) * C`: coefficients of each group's own, where groups are a batch's entries
+pub type LinearCombinationGroupedWgrad<'v, S, T, C> = LinearCombination<'v, PerBatch<'v, S>, PerBatch<'v, T>, C>;
 /// `f(alpha * acc + beta * C)`
 pub type LinCombEltAct<'v, F, S, T, C> = Apply<F, LinearCombination<'v, S, T, C>>;
 /// `alpha * acc + beta * C + column(bias)`
@@ -98,6 +104,16 @@ pub fn linear_combination<'v, S: Fusion, T: Fusion, C: Element>(
     c: &'v (impl AsView<C> + ?Sized),
 ) -> Expr<LinearCombination<'v, S, T, C>> {
     scaled_acc(alpha) + Expr(beta.into_node()) * source(c)
+}
+
+/// `per_batch(alpha) * acc() + per_batch(beta) * source(c)`, `alpha` and `beta` having a value for each entry of the batch. What CUTLASS's
+/// operation does beside this, several groups in one tile, is a convolution's.
+pub fn linear_combination_grouped_wgrad<'v, S: ScalarElement, T: ScalarElement, C: Element>(
+    alpha: &'v (impl AsView<S> + ?Sized),
+    beta: &'v (impl AsView<T> + ?Sized),
+    c: &'v (impl AsView<C> + ?Sized),
+) -> Expr<LinearCombinationGroupedWgrad<'v, S, T, C>> {
+    linear_combination(per_batch(alpha), per_batch(beta), c)
 }
 
 /// `f(alpha * acc() + beta * source(c))`
@@ -326,6 +342,8 @@ mod tests {
         let lin = "scalar * acc + scalar * source<bf16>";
         assert_eq!(shown(scaled_acc(2)), "scalar * acc");
         assert_eq!(shown(linear_combination(2, 0.5, &c)), lin);
+        let grouped = linear_combination_grouped_wgrad(&m, &m, &c);
+        assert_eq!(shown(grouped), "scalar<per batch> * acc + scalar<per batch> * source<bf16>");
         assert_eq!(shown(lin_comb_elt_act(Relu, 2, 0.5, &c)), format!("relu({lin})"));
         assert_eq!(shown(lin_comb_per_row_bias(2, 0.5, &c, &m)), format!("{lin} + column<f32>"));
         assert_eq!(shown(lin_comb_per_col_bias(2, 0.5, &c, &n)), format!("{lin} + row<bf16>"));

@@ -106,6 +106,12 @@ impl<F: BlockFormat, X: BlockDirection, E: Fusion> Fusion for Quantized<'_, F, X
 }
 impl<Ar: Arch, F: BlockFormat, X: BlockDirection, E: NodeOn<Ar>> NodeOn<Ar> for Quantized<'_, F, X, E> {}
 
+impl<'v, F, X, E> Quantized<'v, F, X, E> {
+    pub(crate) fn of(scales: Arg<'v>, e: E) -> Self {
+        Quantized(e, scales, PhantomData)
+    }
+}
+
 /// Divides values by scale factors that blocks of a row share, and stores those in `scales`: what D, or a matrix beside it, then
 /// rounds to the format's element.
 ///
@@ -132,7 +138,7 @@ pub fn quantize_rows<'v, F: BlockFormat, E>(
     scales: &'v mut (impl AsViewMut<F::Scale> + ?Sized),
     e: impl IntoExpr<Node = E>,
 ) -> Expr<Quantized<'v, F, AlongRows, E>> {
-    Expr(Quantized(e.into_node(), Arg::of_mut(scales), PhantomData))
+    Expr(Quantized::of(Arg::of_mut(scales), e.into_node()))
 }
 
 /// As [`quantize_rows`], of blocks of a column: `scales` is ceil(M / block) x N, and a tile's M a multiple of the block.
@@ -140,7 +146,7 @@ pub fn quantize_columns<'v, F: BlockFormat, E>(
     scales: &'v mut (impl AsViewMut<F::Scale> + ?Sized),
     e: impl IntoExpr<Node = E>,
 ) -> Expr<Quantized<'v, F, AlongColumns, E>> {
-    Expr(Quantized(e.into_node(), Arg::of_mut(scales), PhantomData))
+    Expr(Quantized::of(Arg::of_mut(scales), e.into_node()))
 }
 
 /// The softmax of a row's `K` largest values.

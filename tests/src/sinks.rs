@@ -1,15 +1,15 @@
 //! What epilogues store beside D: rows with values from outside, on any device.
 //!
 //! `cases/sinks.json`, which `tools/expect_sinks.py` writes, holds kernels, problems that have tails every way, and checksums from NumPy
-//! of every output, and so does `cases/blocks.json` of blocks that share a scale factor (`tools/expect_blocks.py`). Operands are small
-//! integers, whose sums are exact in any order.
+//! of every output. So do `cases/blocks.json`, of blocks that share a scale factor (`tools/expect_blocks.py`), and `cases/fusions.json`, of
+//! CUTLASS's operations (`tools/expect_fusions.py`). Operands are small integers, whose sums are exact in any order.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde::Deserialize;
 use warpwright::epilogue::parse::{Argument, NameKind, expression};
-use warpwright::spec::{BlockScales, Sink};
+use warpwright::spec::{BlockScales, ScalarKind, Sink};
 use warpwright::{
     AnyGemm, ArchId, Arg, Args, CallArgs, Device, Dtype, GemmDesc, KernelPlan, Mnk, Node, Order, RawView, RawViewMut,
     ScheduleId, SchedulerId, Stream, Strided, Tensor,
@@ -38,7 +38,8 @@ pub struct Row {
     nan: bool,
     /// Whether the row is emulated in every run of the tests.
     pub ci: bool,
-    epilogue: String,
+    /// In the notation of the command line.
+    pub epilogue: String,
     /// CRC-32 of each output's elements.
     outputs: BTreeMap<String, u32>,
 }
@@ -62,6 +63,7 @@ impl Row {
 pub fn rows() -> Result<Vec<Row>> {
     let mut rows: Vec<Row> = serde_json::from_str(include_str!("../cases/sinks.json"))?;
     rows.extend(serde_json::from_str::<Vec<Row>>(include_str!("../cases/blocks.json"))?);
+    rows.extend(serde_json::from_str::<Vec<Row>>(include_str!("../cases/fusions.json"))?);
     Ok(rows)
 }
 
@@ -125,6 +127,15 @@ fn places(layout: &Strided) -> impl Iterator<Item = [usize; 3]> + use<> {
     (0..batch).flat_map(move |b| (0..rows).flat_map(move |m| (0..columns).map(move |n| [b, m, n])))
 }
 
+/// What epilogues of rows read, beside numbers.
+pub const NAMES: [(&str, NameKind); 5] = [
+    ("bias", NameKind::Operand(Dtype::F32)),
+    ("col", NameKind::Operand(Dtype::F32)),
+    ("src", NameKind::Operand(Dtype::Bf16)),
+    ("t", NameKind::Operand(Dtype::F32)),
+    ("per", NameKind::Scalar(ScalarKind::PerBatch)),
+];
+
 /// The scale factors that an epilogue stores, if any.
 fn scales(node: &Node) -> Option<BlockScales> {
     match node {
@@ -163,8 +174,15 @@ pub fn check(row: &Row, device: &Device) -> Result<Vec<KernelPlan>> {
     let lhs = move |at: [usize; 3]| if nan && at == [0, 3, 1] { f64::NAN } else { small(at) };
     let a = Held::new(&stream, a_type, of(m, k, Order::RowMajor), Some(&lhs))?;
     let b = Held::new(&stream, a_type, of(k, n, Order::ColumnMajor), Some(&|[b, k, n]| small([b, n, k])))?;
-    let across = Strided::dense(1, n, Order::RowMajor);
-    let bias = Held::new(&stream, Dtype::F32, across, Some(&|[_, _, n]| (n % 9) as f64 - 4.0))?;
+    let read = |dtype, layout, value: &dyn Fn([usize; 3]) -> f64| Held::new(&stream, dtype, layout, Some(value));
+    let (across, down) = (Strided::dense(1, n, Order::RowMajor), Strided::dense(m, 1, Order::RowMajor));
+    let inputs = BTreeMap::from([
+        ("bias", read(Dtype::F32, across, &|[_, _, n]| (n % 9) as f64 - 4.0)?),
+        ("col", read(Dtype::F32, down, &|[_, m, _]| (m % 7) as f64 - 3.0)?),
+        ("src", read(Dtype::Bf16, of(m, n, order), &|at| 2.0 * small(at))?),
+        ("t", read(Dtype::F32, of(m, n, Order::RowMajor), &|at| small(at) - 0.5)?),
+        ("per", read(Dtype::F32, of(1, 1, Order::RowMajor), &|[b, ..]| b as f64 + 1.0)?),
+    ]);
     // y is contiguous the other way than D, and its lines are apart.
     let (apart, bytes) = match order {
         Order::RowMajor => ([(m + 3) * n, 1, m + 3], [m, n.div_ceil(8)]),
@@ -191,7 +209,7 @@ pub fn check(row: &Row, device: &Device) -> Result<Vec<KernelPlan>> {
     ]);
     let mut names: BTreeMap<String, NameKind> =
         outputs.iter().map(|(name, held)| ((*name).to_owned(), NameKind::Output(held.dtype))).collect();
-    names.insert("bias".into(), NameKind::Operand(Dtype::F32));
+    names.extend(NAMES.map(|(name, kind)| (name.to_owned(), kind)));
     names.insert("f".into(), NameKind::Output(Dtype::E8m0));
     let parsed = expression(&row.epilogue, &names)?;
     if let Some(scales) = scales(parsed.node) {
@@ -217,8 +235,10 @@ pub fn check(row: &Row, device: &Device) -> Result<Vec<KernelPlan>> {
     let mut args = Args::new();
     for argument in &parsed.arguments {
         args.push(match argument {
-            Argument::Named(name) if name == "bias" => Arg::Read(bias.view()),
-            Argument::Named(name) => Arg::Write(views[name.as_str()]),
+            Argument::Named(name) => match inputs.get(name.as_str()) {
+                Some(input) => Arg::Read(input.view()),
+                None => Arg::Write(views[name.as_str()]),
+            },
             Argument::Number(x) => Arg::Number(*x),
             _ => return Err(named("an argument without a name").into()),
         });

@@ -152,6 +152,24 @@ impl Node {
         n
     }
 
+    /// Whether a tile has to hold whole rows of D.
+    pub const fn keeps_rows(&self) -> bool {
+        if let Some(LineStep::TopKSoftmax(_)) = self.line_step() {
+            return true;
+        }
+        let children = self.children();
+        let mut i = 0;
+        while i < children.len() {
+            if let Some(child) = children[i]
+                && child.keeps_rows()
+            {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
     /// Numbers that a tile of these extents, which are the user's, keeps for its lines.
     pub const fn line_numbers(&self, tile_m: usize, tile_n: usize) -> usize {
         let mut n = 0;
