@@ -12,6 +12,7 @@
 //! let _ = fusions::lin_comb_per_col_bias_elt_act(Gelu, 2.0, 0.5, &c[..], &bias);
 //! ```
 
+#[allow(clippy::type_complexity, reason = "a type is its expression")]
 mod lines;
 
 pub use lines::*;
