@@ -18,7 +18,9 @@ struct Sm90TmaLoader {
     int m, n, k, group;  // where the next K tile begins
 
     __device__ __forceinline__ Sm90TmaLoader(const Params& p, unsigned s, const Sm90Cluster& c)
-        : params(p), shared(s), place(c), m(0), n(0), k(0), group(0) {
+        : params(p), shared(s), place(c), m(0), n(0), k(0), group(0) {}
+
+    static __device__ __forceinline__ void prefetch(const Params& params) {
         ptx::prefetch_tensormap(&params.map_a);
         ptx::prefetch_tensormap(&params.map_b);
     }

@@ -19,7 +19,8 @@
 // `Wgmma::multiply<accumulate>` is one instruction of `Wgmma::n` columns and a K block of `Wgmma::k`, `Wgmma::finish` waits for
 // all. Where `cfg::promotion` is not 0 the sum of so many products is made by itself, then added to the accumulators.
 //
-//   Loader  shares_a, shares_b          whether the blocks of a row of the cluster load A's tile for one another, those of a column B's
+//   Loader  prefetch(params)            what one thread may ask for before anything else
+//           shares_a, shares_b          whether the blocks of a row of the cluster load A's tile for one another, those of a column B's
 //           arrivals                    at a full barrier, each time
 //           takes_part()                whether this thread of the producer's loads
 //           begin(work, first_k)        from there on
@@ -235,20 +236,28 @@ struct Sm90WarpSpecialized {
                 if (group == g) rows = OperandA::part_step(g * Accumulators::parts);
             }
         }
-        if (threadIdx.x == 0) {
-#pragma unroll 1
-            for (unsigned i = 0; i < cfg::stages; ++i) {
-                ptx::mbarrier_init(full(i), Loader::arrivals);
-                ptx::mbarrier_init(empty(i), reading_warps * readers);
+        if (threadIdx.x == 32) Loader::prefetch(params);
+        // The warp that loads makes the barriers, a lane those of a stage, and waits for nobody of its block.
+        const bool first = uniform(threadIdx.x / 32) == consumer_warps;
+        if (first) {
+            const unsigned lane = threadIdx.x % 32;
+            if (lane < cfg::stages) {
+                ptx::mbarrier_init(full(lane), Loader::arrivals);
+                ptx::mbarrier_init(empty(lane), reading_warps * readers);
             }
-            if constexpr (lends) ptx::mbarrier_init(returned(), reading_warps * readers);
-            sum.init();
+            if (lane == 0) {
+                if constexpr (lends) ptx::mbarrier_init(returned(), reading_warps * readers);
+                sum.init();
+            }
             ptx::fence_mbarrier_init();
+            __syncwarp();
         }
         if constexpr (cfg::cluster_size > 1) {
             ptx::cluster_meet();
+        } else if (first) {
+            ptx::barrier_arrive(0, cfg::threads);
         } else {
-            __syncthreads();
+            ptx::barrier_sync(0, cfg::threads);
         }
     }
 

@@ -38,6 +38,46 @@ struct Partials {
         });
     }
 
+    // Values of a thread, and how many parts of them it may hold beside its sums.
+    static constexpr unsigned values = stride / (threads * sizeof(Value));
+    static constexpr unsigned ahead = values < 32 ? 32 / values : 1;
+
+    // The sums of all parts of a tile, the first of which is `first`. Few sums leave registers to load several parts before one is
+    // added: every load takes as long as the way to L2 and back.
+    static __device__ __forceinline__ void sum(const SchedulerArg& arg, unsigned long long first, unsigned parts,
+                                               Accumulators& accumulators) {
+        Partials(arg, first).load(accumulators);
+#pragma unroll 1
+        for (unsigned part = 1; part < parts; part += ahead) {
+            if constexpr (ahead == 1) {
+                Partials(arg, first + part).add_to(accumulators);
+                continue;
+            }
+            Value held[ahead][values];
+#pragma unroll
+            for (unsigned a = 0; a < ahead; ++a) {
+                if (part + a >= parts) continue;
+                const Partials from(arg, first + part + a);
+                accumulators.for_each_vector([&](unsigned i, auto& x) {
+                    constexpr unsigned n = sizeof(x) / sizeof(Value);
+                    Value y[n];
+                    read(y, from.at(i, x));
+#pragma unroll
+                    for (unsigned v = 0; v < n; ++v) held[a][i * n + v] = y[v];
+                });
+            }
+#pragma unroll
+            for (unsigned a = 0; a < ahead; ++a) {
+                if (part + a >= parts) continue;
+                accumulators.for_each_vector([&](unsigned i, auto& x) {
+                    constexpr unsigned n = sizeof(x) / sizeof(Value);
+#pragma unroll
+                    for (unsigned v = 0; v < n; ++v) x[v] += held[a][i * n + v];
+                });
+            }
+        }
+    }
+
    private:
     template <class V>
     __device__ __forceinline__ unsigned char* at(unsigned i, const V& x) const {
@@ -101,9 +141,7 @@ struct LastArrival {
         // Counts to parts - 1, then starts over.
         const bool last = threadIdx.x == 0 && ptx::atom_inc_acq_rel(arg.flags + w.tile, parts - 1) == parts - 1;
         if (!Accumulators::Team::any(last)) return false;
-        Partials<Accumulators>(arg, first).load(accumulators);
-#pragma unroll 1
-        for (unsigned part = 1; part < parts; ++part) Partials<Accumulators>(arg, first + part).add_to(accumulators);
+        Partials<Accumulators>::sum(arg, first, parts, accumulators);
         return true;
     }
 };

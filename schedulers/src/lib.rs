@@ -5,6 +5,7 @@
 //! formulas in the same order.
 
 pub mod cuda;
+mod divisor;
 mod fixup;
 mod grouped;
 mod order;
@@ -16,6 +17,7 @@ mod split_k;
 mod stream_k;
 mod workspace;
 
+pub use divisor::Divisor;
 pub use fixup::{Accumulators, Fixup, Fragment, Partials, turnstile};
 pub use order::{tile_at, tile_number};
 pub use scheduler::{Cut, Implementation, TileScheduler, Works, of_spec, scheduler};

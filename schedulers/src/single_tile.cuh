@@ -8,11 +8,11 @@ struct SingleTileScheduler {
     __device__ __forceinline__ Work first() const {
         const unsigned plane = arg.tiles_m * arg.tiles_n;
         const unsigned index = cluster_number();
-        const unsigned in_plane = index % plane;
         Work w = {};
+        w.group = quotient(index, arg.by_plane);
+        const unsigned in_plane = index - w.group * plane;
         w.tile_m = in_plane % arg.tiles_m;
         w.tile_n = in_plane / arg.tiles_m;
-        w.group = index / plane;
         w.k_count = arg.k_tiles;
         w.last = true;
         w.whole = true;

@@ -7,10 +7,11 @@ struct SplitKScheduler {
     __device__ __forceinline__ explicit SplitKScheduler(const SchedulerArg& a) : arg(a) {}
 
     __device__ __forceinline__ Work first() const {
-        const unsigned split = cluster_number() / arg.tiles;
-        Work w = whole_tile(arg, cluster_number() % arg.tiles);
-        w.k_begin = part_begin(arg.k_tiles, arg.pieces, split);
-        w.k_count = part_begin(arg.k_tiles, arg.pieces, split + 1) - w.k_begin;
+        const unsigned split = quotient(cluster_number(), arg.by_tiles);
+        const unsigned part = static_cast<unsigned>(arg.part);
+        Work w = whole_tile(arg, cluster_number() - split * arg.tiles);
+        w.k_begin = part_begin(arg.k_tiles, arg.pieces, part, split);
+        w.k_count = part_begin(arg.k_tiles, arg.pieces, part, split + 1) - w.k_begin;
         w.split = split;
         w.last = split + 1 == arg.pieces;
         w.whole = arg.pieces == 1;

@@ -8,8 +8,8 @@ struct StreamKScheduler {
     __device__ __forceinline__ explicit StreamKScheduler(const SchedulerArg& a)
         : arg(a), begin(0), end(0), tile(a.split_tiles + cluster_number()) {
         if (cluster_number() < arg.pieces) {
-            begin = part_begin(line(), arg.pieces, cluster_number());
-            end = part_begin(line(), arg.pieces, cluster_number() + 1);
+            begin = part_begin(line(), arg.pieces, arg.part, cluster_number());
+            end = part_begin(line(), arg.pieces, arg.part, cluster_number() + 1);
         }
     }
 
@@ -37,10 +37,9 @@ struct StreamKScheduler {
 
     // The unit that holds K tile `at` of the line.
     __device__ __forceinline__ unsigned unit_of(unsigned long long at) const {
-        const unsigned long long shorter = line() / arg.pieces;
-        const unsigned long long in_longer = line() % arg.pieces * (shorter + 1);
-        const unsigned long long unit =
-            at < in_longer ? at / (shorter + 1) : line() % arg.pieces + (at - in_longer) / shorter;
+        const unsigned long long shorter = arg.part, longer = line() - shorter * arg.pieces;
+        const unsigned long long in_longer = longer * (shorter + 1);
+        const unsigned long long unit = at < in_longer ? at / (shorter + 1) : longer + (at - in_longer) / shorter;
         return static_cast<unsigned>(unit);
     }
 

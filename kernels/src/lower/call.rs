@@ -8,7 +8,7 @@ use crate::contract::{Arguments, accumulator_bytes};
 use std::sync::OnceLock;
 use warpwright_epilogue::{Bound, FieldKind, ParamBlock, PartialResults, ReductionParams, SubtileGrid, cuda};
 use warpwright_runtime::{LaunchCall, RawView, TensorMapSpec, WorkspacePtr};
-use warpwright_schedulers::{TileScheduler, TileSpace, WorkspaceRegions, of_spec};
+use warpwright_schedulers::{Divisor, TileScheduler, TileSpace, WorkspaceRegions, of_spec};
 use warpwright_spec::{
     Axes, KernelPlan, MAX_ARGUMENTS, MajorId, Mnk, Problem, RasterOrder, Reduction, ScheduleId, SchedulerId, SingleTile,
 };
@@ -307,7 +307,11 @@ pub fn call(
         return Err(CallError::Tiles { blocks, tile });
     }
     let along_m = matches!(space.raster, RasterOrder::AlongM);
-    let across = if along_m { space.tiles.n } else { space.tiles.m };
+    let (across, along) = if along_m { (space.tiles.n, space.tiles.m) } else { (space.tiles.m, space.tiles.n) };
+    let band = space.swizzle.clamp(1, across.max(1));
+    let divisors = [space.tiles.plane(), band * along, band, across % band, space.total()];
+    // StreamK cuts the line of all tiles that are split, the others each tile.
+    let cut_k_tiles = if plan.spec.scheduler == SchedulerId::STREAM_K { cut.split_tiles * space.tiles.k } else { space.tiles.k };
     // Rows of the kernel's operands: A's are its rows, B's its columns.
     let (first, second) = (side(&arguments.a, 1, 2), side(&arguments.b, 2, 1));
     let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
@@ -341,11 +345,13 @@ pub fn call(
             space.tiles.m as u32,
             space.tiles.n as u32,
             space.tiles.k as u32,
-            space.swizzle.clamp(1, across.max(1)) as u32,
+            band as u32,
             u32::from(along_m),
             cut.split_tiles as u32,
             cut.pieces as u32,
         ],
+        divisors: divisors.map(|d| Divisor::new(d as u32)),
+        part: (cut_k_tiles / cut.pieces.max(1)) as u64,
         workspace: [at.flags.address, at.partials.address],
     };
     to.grid = grid as u32;

@@ -3,6 +3,7 @@
 use super::TensorMaps;
 use std::fmt::Write;
 use warpwright_epilogue::{Bound, ParamBlock, ReductionParams};
+use warpwright_schedulers::Divisor;
 use warpwright_spec::KernelPlan;
 
 /// A member of a parameter struct: its C++ type, name and bytes.
@@ -21,8 +22,13 @@ const fn member(ty: &'static str, name: &'static str, bytes: usize) -> Member {
 const OPERAND: [Member; 3] =
     [member("const void*", "pointer", 8), member("long long", "leading", 8), member("long long", "stride_batch", 8)];
 
-/// Extents in tiles, in the kernel's terms, the order in which they are walked, how they are cut along K, and workspace.
-const SCHEDULER: [Member; 10] = [
+/// A [`Divisor`].
+const DIVISOR: [Member; 2] = [member("unsigned", "multiplier", 4), member("unsigned", "shift", 4)];
+
+/// Extents in tiles, in the kernel's terms, the order in which they are walked, how they are cut along K, divisors, how many K tiles
+/// a piece has at least, and workspace. Divisors are of a plane's tiles, a band's, those side by side in a band and in the last one
+/// if it is narrower, and of all tiles.
+const SCHEDULER: [Member; 16] = [
     member("unsigned", "tiles", 4),
     member("unsigned", "tiles_m", 4),
     member("unsigned", "tiles_n", 4),
@@ -31,6 +37,12 @@ const SCHEDULER: [Member; 10] = [
     member("unsigned", "along_m", 4),
     member("unsigned", "split_tiles", 4),
     member("unsigned", "pieces", 4),
+    member("Divisor", "by_plane", 8),
+    member("Divisor", "by_line", 8),
+    member("Divisor", "by_band", 8),
+    member("Divisor", "by_rest", 8),
+    member("Divisor", "by_tiles", 8),
+    member("unsigned long long", "part", 8),
     member("unsigned*", "flags", 8),
     member("void*", "partials", 8),
 ];
@@ -54,7 +66,7 @@ const KERNEL: [Member; 6] = [
     member("unsigned", "columns", 4),
     member("unsigned", "depth", 4),
     member("unsigned", "reserved", 4),
-    member("SchedulerArg", "scheduler", 48),
+    member("SchedulerArg", "scheduler", 96),
 ];
 
 /// How a kernel takes A and B.
@@ -152,6 +164,7 @@ pub(crate) fn write(text: &mut String, form: Form, epilogue: usize) {
     if form.operands == OperandKind::Strided {
         structure(text, "OperandArg", &OPERAND);
     }
+    structure(text, "Divisor", &DIVISOR);
     structure(text, "SchedulerArg", &SCHEDULER);
     let mut members = form.members();
     members.push(member("EpilogueParams", "epilogue", epilogue));
@@ -200,6 +213,10 @@ pub(crate) struct Values {
     pub extents: [u32; 3],
     /// Tiles, tiles along M, along N, K tiles, band, whether along M, split tiles, pieces.
     pub scheduler: [u32; 8],
+    /// By a plane's tiles, a band's, those side by side in a band and in the last one, and all.
+    pub divisors: [Divisor; 5],
+    /// Fewest K tiles of a piece.
+    pub part: u64,
     /// Addresses of flags and of partial accumulators.
     pub workspace: [u64; 2],
 }
@@ -233,6 +250,11 @@ impl Packed {
         values.extents.iter().for_each(|e| put(&e.to_le_bytes()));
         put(&[0; 4]);
         values.scheduler.iter().for_each(|s| put(&s.to_le_bytes()));
+        for Divisor { multiplier, shift } in values.divisors {
+            put(&multiplier.to_le_bytes());
+            put(&shift.to_le_bytes());
+        }
+        put(&values.part.to_le_bytes());
         values.workspace.iter().for_each(|s| put(&s.to_le_bytes()));
         epilogue.pack(&mut self.bytes[form.epilogue()..], reductions);
     }
@@ -293,6 +315,7 @@ mod tests {
     fn nested_sizes_are_those_of_their_structs() {
         assert_eq!(total(&OPERAND), OPERANDS[0].bytes);
         assert_eq!(total(&SCHEDULER), KERNEL[5].bytes);
+        assert!(SCHEDULER.iter().all(|member| member.ty != "Divisor" || member.bytes == total(&DIVISOR)));
         assert_eq!(warpwright_epilogue::Stem::Tensor.bytes(), KERNEL[0].bytes);
     }
 
@@ -305,7 +328,9 @@ mod tests {
             d_strides: [8, 9, 10],
             extents: [11, 12, 13],
             scheduler: [14, 15, 16, 17, 18, 19, 20, 21],
-            workspace: [22, 23],
+            divisors: [22, 24, 26, 28, 30].map(|x| Divisor { multiplier: x, shift: x + 1 }),
+            part: 32,
+            workspace: [33, 34],
         };
         let form = Form { operands: OperandKind::Strided, output: false, source: false, aux: false };
         let node = Node::LoadScalar(ScalarKind::Host);
@@ -319,7 +344,7 @@ mod tests {
         assert_eq!(words, (1..=10).collect::<Vec<_>>());
         let end = form.epilogue();
         let halves: Vec<u32> = packed[80..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
-        assert_eq!(halves, [11, 12, 13, 0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23, 0]);
+        assert_eq!(halves, (11..14).chain([0]).chain(14..33).chain([0, 33, 0, 34, 0]).collect::<Vec<_>>());
         let mut arguments = vec![0; bound.packed_bytes()];
         bound.pack(&mut arguments, |_| ReductionParams::default());
         assert_eq!(packed[end..], arguments);
