@@ -43,7 +43,7 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
         if (mainloop.takes(turn)) {
             Accumulators accumulators;
             // Who ends up with parts of a tile is not known yet.
-            if (work.whole && mainloop.leads()) visitor.template begin<Accumulators>(work);
+            if (work.whole() && mainloop.leads()) visitor.template begin<Accumulators>(work);
             if constexpr (Mainloop::alternates) mainloop.await(turn);
             mainloop.run(work, accumulators);
             if constexpr (Mainloop::alternates) {

@@ -15,7 +15,6 @@ struct SingleTileScheduler {
         w.tile_n = in_plane / arg.tiles_m;
         w.k_count = arg.k_tiles;
         w.last = true;
-        w.whole = true;
         w.valid = true;
         return w;
     }

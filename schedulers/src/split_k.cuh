@@ -7,14 +7,13 @@ struct SplitKScheduler {
     __device__ __forceinline__ explicit SplitKScheduler(const SchedulerArg& a) : arg(a) {}
 
     __device__ __forceinline__ Work first() const {
-        const unsigned split = quotient(cluster_number(), arg.by_tiles);
-        const unsigned part = static_cast<unsigned>(arg.part);
+        // A division: ptxas spills of large Multistage tiles where it sees through it.
+        const unsigned split = cluster_number() / arg.tiles;
         Work w = whole_tile(arg, cluster_number() - split * arg.tiles);
-        w.k_begin = part_begin(arg.k_tiles, arg.pieces, part, split);
-        w.k_count = part_begin(arg.k_tiles, arg.pieces, part, split + 1) - w.k_begin;
+        w.k_begin = part_begin(arg.k_tiles, arg.pieces, arg.part, split);
+        w.k_count = part_begin(arg.k_tiles, arg.pieces, arg.part, split + 1) - w.k_begin;
         w.split = split;
         w.last = split + 1 == arg.pieces;
-        w.whole = arg.pieces == 1;
         return w;
     }
 
@@ -22,6 +21,6 @@ struct SplitKScheduler {
 
     template <class Accumulators>
     __device__ __forceinline__ bool fixup(const Work& w, Accumulators& accumulators) const {
-        return w.whole || Fixup::combine(arg, w, arg.pieces, accumulators);
+        return w.whole() || Fixup::combine(arg, w, arg.pieces, accumulators);
     }
 };

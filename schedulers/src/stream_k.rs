@@ -33,9 +33,10 @@ pub fn decompose(space: &TileSpace) -> Decomposition {
     }
     let whole_tiles = (tiles / wave).saturating_sub(1) * wave;
     let split_tiles = tiles - whole_tiles;
-    let units = wave.min(split_tiles.saturating_mul(space.tiles.k) / FEWEST_K_TILES);
-    if split_tiles.is_multiple_of(units) {
-        // Every unit would be whole tiles.
+    let line = split_tiles.saturating_mul(space.tiles.k);
+    let units = wave.min(line / FEWEST_K_TILES);
+    // Every unit would be whole tiles, or the device, which counts in 32 bits, could not number the K tiles.
+    if split_tiles.is_multiple_of(units) || line > u32::MAX as usize {
         return whole;
     }
     Decomposition { split_tiles, units, whole_tiles, blocks: units.max(wave.min(whole_tiles)) }

@@ -6,8 +6,10 @@ struct Work {
     unsigned k_begin, k_count;  // K tiles [k_begin, k_begin + k_count)
     unsigned split;             // which of the tile's parts along K
     bool last;                  // this part ends K
-    bool whole;                 // this part is all of K
     bool valid;                 // false: no work is left
+
+    // Whether this part is all of K.
+    __device__ __forceinline__ bool whole() const { return split == 0 && last; }
 };
 
 // A launch's clusters of CTAs: to schedulers they are one each.
@@ -40,19 +42,15 @@ __device__ __forceinline__ Work whole_tile(const SchedulerArg& arg, unsigned i) 
     w.tile_n = arg.along_m ? lane : position;
     w.k_count = arg.k_tiles;
     w.last = true;
-    w.whole = true;
     w.valid = true;
     return w;
 }
 
 // First of `total` K tiles in part i of `parts`, each of which has `part` or one more: the longer parts come first.
-template <class Count>
-__device__ __forceinline__ Count part_begin(Count total, unsigned parts, Count part, unsigned i) {
-    const Count longer = total - part * parts;
-    return part * i + min(static_cast<Count>(i), longer);
+__device__ __forceinline__ unsigned part_begin(unsigned total, unsigned parts, unsigned part, unsigned i) {
+    return part * i + min(i, total - part * parts);
 }
 // The same of a number of parts that is a constant.
-template <class Count>
-__device__ __forceinline__ Count part_begin(Count total, unsigned parts, unsigned i) {
+__device__ __forceinline__ unsigned part_begin(unsigned total, unsigned parts, unsigned i) {
     return part_begin(total, parts, total / parts, i);
 }

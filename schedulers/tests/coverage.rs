@@ -178,3 +178,19 @@ fn an_evened_walk_takes_as_many_waves_with_fewer_blocks() {
         assert_eq!(evened.evened(), evened);
     }
 }
+
+/// Devices number the K tiles of split tiles in 32 bits.
+#[test]
+fn stream_k_splits_no_more_k_tiles_than_32_bits_count() {
+    let space = |k| TileSpace {
+        tiles: Tiles { m: 3, n: 1, k },
+        groups: 1,
+        wave: 2,
+        raster: RasterOrder::AlongM,
+        swizzle: 1,
+        splits: 1,
+    };
+    let most = u32::MAX as usize / 3;
+    assert_eq!(decompose(&space(most)).split_tiles, 3);
+    assert_eq!(decompose(&space(most + 1)).split_tiles, 0);
+}

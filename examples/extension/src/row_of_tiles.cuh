@@ -12,7 +12,6 @@ struct RowOfTiles {
         w.group = blockIdx.x / (arg.tiles_m * arg.tiles_n);
         w.k_count = arg.k_tiles;
         w.last = true;
-        w.whole = true;
         w.valid = true;
         return w;
     }

@@ -309,9 +309,10 @@ pub fn call(
     let along_m = matches!(space.raster, RasterOrder::AlongM);
     let (across, along) = if along_m { (space.tiles.n, space.tiles.m) } else { (space.tiles.m, space.tiles.n) };
     let band = space.swizzle.clamp(1, across.max(1));
-    let divisors = [space.tiles.plane(), band * along, band, across % band, space.total()];
+    let divisors = [space.tiles.plane(), band * along, band, across % band];
     // StreamK cuts the line of all tiles that are split, the others each tile.
-    let cut_k_tiles = if plan.spec.scheduler == SchedulerId::STREAM_K { cut.split_tiles * space.tiles.k } else { space.tiles.k };
+    let cut_k_tiles =
+        if plan.spec.scheduler == SchedulerId::STREAM_K { cut.split_tiles * space.tiles.k } else { space.tiles.k };
     // Rows of the kernel's operands: A's are its rows, B's its columns.
     let (first, second) = (side(&arguments.a, 1, 2), side(&arguments.b, 2, 1));
     let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
@@ -351,7 +352,7 @@ pub fn call(
             cut.pieces as u32,
         ],
         divisors: divisors.map(|d| Divisor::new(d as u32)),
-        part: (cut_k_tiles / cut.pieces.max(1)) as u64,
+        part: (cut_k_tiles / cut.pieces.max(1)) as u32,
         workspace: [at.flags.address, at.partials.address],
     };
     to.grid = grid as u32;

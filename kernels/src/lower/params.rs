@@ -27,7 +27,7 @@ const DIVISOR: [Member; 2] = [member("unsigned", "multiplier", 4), member("unsig
 
 /// Extents in tiles, in the kernel's terms, the order in which they are walked, how they are cut along K, divisors, how many K tiles
 /// a piece has at least, and workspace. Divisors are of a plane's tiles, a band's, those side by side in a band and in the last one
-/// if it is narrower, and of all tiles.
+/// if it is narrower.
 const SCHEDULER: [Member; 16] = [
     member("unsigned", "tiles", 4),
     member("unsigned", "tiles_m", 4),
@@ -41,8 +41,8 @@ const SCHEDULER: [Member; 16] = [
     member("Divisor", "by_line", 8),
     member("Divisor", "by_band", 8),
     member("Divisor", "by_rest", 8),
-    member("Divisor", "by_tiles", 8),
-    member("unsigned long long", "part", 8),
+    member("unsigned", "part", 4),
+    member("unsigned", "reserved", 4),
     member("unsigned*", "flags", 8),
     member("void*", "partials", 8),
 ];
@@ -66,7 +66,7 @@ const KERNEL: [Member; 6] = [
     member("unsigned", "columns", 4),
     member("unsigned", "depth", 4),
     member("unsigned", "reserved", 4),
-    member("SchedulerArg", "scheduler", 96),
+    member("SchedulerArg", "scheduler", 88),
 ];
 
 /// How a kernel takes A and B.
@@ -213,10 +213,10 @@ pub(crate) struct Values {
     pub extents: [u32; 3],
     /// Tiles, tiles along M, along N, K tiles, band, whether along M, split tiles, pieces.
     pub scheduler: [u32; 8],
-    /// By a plane's tiles, a band's, those side by side in a band and in the last one, and all.
-    pub divisors: [Divisor; 5],
+    /// By a plane's tiles, a band's, those side by side in a band and in the last one.
+    pub divisors: [Divisor; 4],
     /// Fewest K tiles of a piece.
-    pub part: u64,
+    pub part: u32,
     /// Addresses of flags and of partial accumulators.
     pub workspace: [u64; 2],
 }
@@ -255,6 +255,7 @@ impl Packed {
             put(&shift.to_le_bytes());
         }
         put(&values.part.to_le_bytes());
+        put(&[0; 4]);
         values.workspace.iter().for_each(|s| put(&s.to_le_bytes()));
         epilogue.pack(&mut self.bytes[form.epilogue()..], reductions);
     }
@@ -328,9 +329,9 @@ mod tests {
             d_strides: [8, 9, 10],
             extents: [11, 12, 13],
             scheduler: [14, 15, 16, 17, 18, 19, 20, 21],
-            divisors: [22, 24, 26, 28, 30].map(|x| Divisor { multiplier: x, shift: x + 1 }),
-            part: 32,
-            workspace: [33, 34],
+            divisors: [22, 24, 26, 28].map(|x| Divisor { multiplier: x, shift: x + 1 }),
+            part: 30,
+            workspace: [31, 32],
         };
         let form = Form { operands: OperandKind::Strided, output: false, source: false, aux: false };
         let node = Node::LoadScalar(ScalarKind::Host);
@@ -344,7 +345,7 @@ mod tests {
         assert_eq!(words, (1..=10).collect::<Vec<_>>());
         let end = form.epilogue();
         let halves: Vec<u32> = packed[80..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
-        assert_eq!(halves, (11..14).chain([0]).chain(14..33).chain([0, 33, 0, 34, 0]).collect::<Vec<_>>());
+        assert_eq!(halves, (11..14).chain([0]).chain(14..31).chain([0, 31, 0, 32, 0]).collect::<Vec<_>>());
         let mut arguments = vec![0; bound.packed_bytes()];
         bound.pack(&mut arguments, |_| ReductionParams::default());
         assert_eq!(packed[end..], arguments);
