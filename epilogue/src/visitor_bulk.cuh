@@ -44,6 +44,7 @@ struct BulkVisitor {
           slabs(shared + cfg::slab_offset + threadIdx.x / 32 * (warp_slabs * cfg::slab_bytes)),
           barriers(shared + cfg::source_barriers_offset + threadIdx.x / 32 * (cfg::slabs * 8)),
           lane(threadIdx.x % 32) {
+        if (threadIdx.x == 0) ptx::prefetch_tensormap(&params.map_d);
         if constexpr (cfg::has_source) {
             if (lane == 0) {
 #pragma unroll

@@ -14,6 +14,7 @@ struct Sm90CopyLoader {
     __device__ __forceinline__ Sm90CopyLoader(const Params& p, unsigned shared, const Sm90Cluster&)
         : params(p), copy_a(p.a, shared), copy_b(p.b, shared) {}
 
+    static __device__ __forceinline__ void prefetch(const Params&) {}
     static __device__ __forceinline__ bool takes_part() { return true; }
 
     __device__ __forceinline__ void begin(const Work& work, unsigned first_k) {
