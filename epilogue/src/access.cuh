@@ -42,9 +42,36 @@ __device__ __forceinline__ TileLoad<T, V> load_tile(const TensorArg& t, const Co
     return x;
 }
 
+// Elements of 4 bits, in a matrix that is contiguous along the vector and whose lines begin at whole bytes. Every lane calls, and where
+// a vector is one element, neighbouring lanes have neighbours.
+template <int A, class T, int V>
+__device__ __forceinline__ void store_packed(const TensorArg& t, const Coordinates& c, const Vector<T, V>& x) {
+    unsigned char* p = static_cast<unsigned char*>(const_cast<void*>(t.pointer)) + offset_of<true>(t, c) / 2;
+    unsigned word = x.words[0], count = c.count;
+    if constexpr (V == 1) {
+        const unsigned other = __shfl_xor_sync(~0u, word | count << 4, 1);
+        if (threadIdx.x % 2 != 0) return;
+        word |= (other & 15) << 4;
+        count += other >> 4;
+    }
+    if constexpr (V == 8 && A >= V) {
+        if (count == V) {
+            ptx::st_global<4>(p, &word);
+            return;
+        }
+    }
+#pragma unroll
+    for (unsigned v = 0; v < (V == 1 ? 2 : V); v += 2) {
+        // Its neighbour, which is no element, stays.
+        unsigned byte = v + 1 == count ? p[v / 2] & 0xf0 | word >> 4 * v & 15 : word >> 4 * v;
+        if (v < count) ptx::st_global<1>(p + v / 2, &byte);
+    }
+}
+
 // The counterpart for D and auxiliary outputs.
 template <class T, int A, int V>
 __device__ __forceinline__ void store_tile(const TensorArg& t, const Coordinates& c, const Vector<T, V>& x) {
+    if constexpr (bits_of<T> < 8) return store_packed<A>(t, c, x);
     constexpr int access = A < V ? A : V;
     T* p = static_cast<T*>(const_cast<void*>(t.pointer)) + offset_of<(access > 1)>(t, c);
     if constexpr (access > 1 && access * sizeof(T) >= 4) {

@@ -287,18 +287,25 @@ impl Program {
             Some(s) => Uses { guards: u.guards | 1 << s, ..u },
         })
     }
-    /// The element types that the device must be able to read, store, or round to.
+    /// The element types that the device must be able to read, or round to.
     pub fn elements(&self) -> impl Iterator<Item = Dtype> + '_ {
         let read = self.leaves.iter().filter_map(|l| match l.kind {
             LeafKind::Row(t) | LeafKind::Column(t) | LeafKind::Source(t) | LeafKind::Tile(t) => Some(t),
-            LeafKind::Output(Sink::Matrix(t)) => Some(t),
             LeafKind::Scalar(_) | LeafKind::Mask | LeafKind::Output(_) => None,
         });
         let rounded = self.steps.iter().filter_map(|s| match s.op {
             Op::Convert(t, _) => Some(t),
             _ => None,
         });
-        read.chain(rounded)
+        let previous = (!self.reads_previous.never()).then_some(self.output);
+        read.chain(rounded).chain(previous)
+    }
+    /// The element types of matrices that are stored beside D.
+    pub fn stored_elements(&self) -> impl Iterator<Item = Dtype> + '_ {
+        self.stores.iter().filter_map(|store| match store.sink {
+            Sink::Matrix(t) => Some(t),
+            _ => None,
+        })
     }
 }
 

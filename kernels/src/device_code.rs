@@ -9,7 +9,9 @@ pub fn mainloop(spec: &Spec) -> bool {
     let warps = matches!(spec.instruction, InstructionId::MMA_SYNC | InstructionId::SIMT);
     let threads = matches!(spec.loader, LoaderId::CP_ASYNC | LoaderId::GLOBAL_TO_REGISTER);
     let multistage = matches!(spec.schedule, ScheduleId::MULTISTAGE) && warps && threads;
+    // Threads that have single elements share no byte.
     let dots = matches!(spec.schedule, ScheduleId::GEMV)
+        && spec.d.bits() >= 8
         && matches!(spec.instruction, InstructionId::DOT)
         && matches!(spec.loader, LoaderId::GLOBAL_TO_REGISTER | LoaderId::BULK_ROWS);
     let roles = matches!(spec.schedule, ScheduleId::WARP_SPECIALIZED | ScheduleId::PINGPONG | ScheduleId::COOPERATIVE);
@@ -17,13 +19,18 @@ pub fn mainloop(spec: &Spec) -> bool {
     let copies = matches!(spec.loader, LoaderId::CP_ASYNC) && !matches!(spec.a, Dtype::Tf32);
     let loads = spec.loader.is_tma() || copies;
     let warp_specialized = roles && matches!(spec.instruction, InstructionId::WGMMA) && loads;
-    spec.mainloop.is_some() || (as_they_are && element(spec.d) && (multistage || dots || warp_specialized))
+    spec.mainloop.is_some() || (as_they_are && stored(spec.d) && (multistage || dots || warp_specialized))
 }
 
 /// Whether epilogues can read an element, or round to it.
 pub fn element(element: Dtype) -> bool {
     use Dtype::*;
     matches!(element, F64 | F32 | Tf32 | F16 | Bf16 | E4m3 | E5m2 | I32 | I8 | U8)
+}
+
+/// Whether D, and matrices beside it, can be of an element: what can be read, and e2m1.
+pub fn stored(dtype: Dtype) -> bool {
+    element(dtype) || dtype == Dtype::E2m1
 }
 
 /// Whether a tile scheduler has device code that feeds a schedule: warp groups that take tiles in turn do not put parts of one

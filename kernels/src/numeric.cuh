@@ -18,6 +18,10 @@ struct e4m3 {
 struct e5m2 {
     unsigned char bits;
 };
+// Two to a byte.
+struct e2m1 {
+    unsigned char bits;
+};
 using f32 = float;
 using f64 = double;
 using i8 = signed char;
@@ -28,6 +32,11 @@ template <class T, class U>
 constexpr bool is_same = false;
 template <class T>
 constexpr bool is_same<T, T> = true;
+
+template <class T>
+constexpr int bits_of = 8 * sizeof(T);
+template <>
+constexpr int bits_of<e2m1> = 4;
 
 __device__ __forceinline__ float fma_rn(float x, float y, float z) { return __fmaf_rn(x, y, z); }
 __device__ __forceinline__ double fma_rn(double x, double y, double z) { return __fma_rn(x, y, z); }
@@ -75,6 +84,11 @@ __device__ __forceinline__ auto decode<e4m3>(unsigned bits, unsigned) {
 template <>
 __device__ __forceinline__ auto decode<e5m2>(unsigned bits, unsigned) {
     return ptx::cvt_f32_f16(static_cast<unsigned short>(bits << 8));
+}
+template <>
+__device__ __forceinline__ auto decode<e2m1>(unsigned bits, unsigned) {
+    // As f16 with the exponent 14 too low.
+    return ptx::cvt_f32_f16(static_cast<unsigned short>((bits & 8) << 12 | (bits & 7) << 9)) * 16384.0f;
 }
 template <>
 __device__ __forceinline__ auto decode<i8>(unsigned bits, unsigned) {
@@ -170,6 +184,13 @@ __device__ __forceinline__ unsigned encode_pair(X low, X high) {
 #else
         return encode_small<2, 15>(single(high), 57344.0f) << 8 | encode_small<2, 15>(single(low), 57344.0f);
 #endif
+    } else if constexpr (is_same<T, e2m1>) {
+        // No NaN: the largest value stands for it.
+        const auto one = [](float x) {
+            const unsigned code = encode_small<1, 1>(x, 6.0f);
+            return x != x ? 7u : code >> 4 & 8 | code & 7;
+        };
+        return one(single(high)) << 4 | one(single(low));
     } else {
         constexpr int least = is_same<T, i8> ? -128 : 0, largest = is_same<T, i8> ? 127 : 255;
         const unsigned x0 = min(max(to_integer(low), least), largest) & 0xff;
@@ -197,7 +218,7 @@ __device__ __forceinline__ void encode_wide(unsigned* words, X x) {
 template <class T, int V>
 struct Vector {
     static constexpr int size = V;
-    static constexpr int bits = 8 * sizeof(T);
+    static constexpr int bits = bits_of<T>;
     unsigned words[(V * bits + 31) / 32];
 
     __device__ __forceinline__ Compute operator[](int v) const { return static_cast<Compute>(value(v)); }

@@ -87,8 +87,14 @@ fn what_has_no_device_code_is_refused() {
     let grouped = Case { scheduler: SchedulerId::GROUPED, ..PLAIN };
     let error = lower::program(&plan(&grouped)).unwrap_err();
     assert_eq!(error, LowerError::Scheduler { scheduler: SchedulerId::GROUPED });
-    let wide = KernelPlan { spec: Spec { d: Dtype::E2m1, ..plan(&PLAIN).spec }, ..plan(&PLAIN) };
-    assert!(matches!(lower::program(&wide), Err(LowerError::Mainloop { d: Dtype::E2m1, .. })));
+    let six = KernelPlan { spec: Spec { d: Dtype::E3m2, ..plan(&PLAIN).spec }, ..plan(&PLAIN) };
+    assert!(matches!(lower::program(&six), Err(LowerError::Mainloop { d: Dtype::E3m2, .. })));
+    // e2m1 is stored, not read back.
+    let stored = |dtype| Case { epilogue: intern(Node::Sink(Sink::Matrix(dtype), &Node::LoadAcc)), ..PLAIN };
+    assert!(lower::program(&plan(&stored(Dtype::E2m1))).is_ok());
+    assert_eq!(lower::program(&plan(&stored(Dtype::I4))).unwrap_err(), LowerError::Element { element: Dtype::I4 });
+    let previous = Case { d: Dtype::E2m1, epilogue: node(previous() + acc()), ..PLAIN };
+    assert_eq!(lower::program(&plan(&previous)).unwrap_err(), LowerError::Element { element: Dtype::E2m1 });
 }
 
 /// One case of each: types, majors, widths, orientation, odd K blocks, epilogues.

@@ -136,12 +136,13 @@ pub const NAMES: [(&str, NameKind); 5] = [
     ("per", NameKind::Scalar(ScalarKind::PerBatch)),
 ];
 
-/// The scale factors that an epilogue stores, if any.
-fn scales(node: &Node) -> Option<BlockScales> {
-    match node {
+/// The scale factors that an epilogue stores, the outer ones first.
+fn scales(node: &Node) -> Vec<BlockScales> {
+    let here = match node {
         Node::Sink(Sink::Quantize(scales), _) => Some(*scales),
-        _ => node.children().into_iter().flatten().find_map(scales),
-    }
+        _ => None,
+    };
+    here.into_iter().chain(node.children().into_iter().flatten().flat_map(scales)).collect()
 }
 
 fn small([b, i, j]: [usize; 3]) -> f64 {
@@ -198,7 +199,7 @@ pub fn check(row: &Row, device: &Device) -> Result<Vec<KernelPlan>> {
     };
     let mut outputs = BTreeMap::from([
         ("d", held(d_type, lines(d_type))?),
-        ("z", held(dtype(&row.z)?, of(m, n, order))?),
+        ("z", held(dtype(&row.z)?, lines(dtype(&row.z)?))?),
         ("y", held(compute, apart)?),
         ("r", held(compute, of(1, n, Order::RowMajor))?),
         // Of all entries together.
@@ -210,11 +211,11 @@ pub fn check(row: &Row, device: &Device) -> Result<Vec<KernelPlan>> {
     let mut names: BTreeMap<String, NameKind> =
         outputs.iter().map(|(name, held)| ((*name).to_owned(), NameKind::Output(held.dtype))).collect();
     names.extend(NAMES.map(|(name, kind)| (name.to_owned(), kind)));
-    names.insert("f".into(), NameKind::Output(Dtype::E8m0));
+    names.extend(["f", "g"].map(|name| (name.to_owned(), NameKind::Output(Dtype::E8m0))));
     let parsed = expression(&row.epilogue, &names)?;
-    if let Some(scales) = scales(parsed.node) {
+    for (name, scales) in ["f", "g"].into_iter().zip(scales(parsed.node)) {
         let [rows, columns] = scales.extents(m, n);
-        outputs.insert("f", held(scales.scale, of(rows, columns, Order::RowMajor))?);
+        outputs.insert(name, held(scales.scale, of(rows, columns, Order::RowMajor))?);
     }
     let desc = GemmDesc {
         d: d_type,

@@ -129,6 +129,35 @@ def row(name, arch, element_name, scale, block, **of):
     return r | {"epilogue": text, "outputs": {name: crc(value) for name, value in outputs.items()}}
 
 
+def given(name, arch, d, text, outputs, **of):
+    r = row(name, arch, "e4m3", "f32", 128, **of, ci=True)
+    return r | {"d": d, "z": "e2m1", "epilogue": text, "outputs": {name: crc(value) for name, value in outputs.items()}}
+
+
+def inputs(extents):
+    batch, m, n, k = extents
+    return np.einsum("bmk,bnk->bmn", small(batch, m, k), small(batch, n, k)) + (np.arange(n) % 9 - 4.0)
+
+
+def beside(name, arch, extents):
+    x = inputs(extents)
+    y, factors = blocks(x, "e2m1", "e4m3", 16, 2)
+    text = f"d = let x = {X}; select(const<1>, relu(x), aux_store(z, quantize_rows<e2m1, e4m3, 16>(f, x)))"
+    return given(name, arch, "f16", text, {"d": np.where(x < 0, 0, x), "z": element(y, "e2m1"), "f": factors}, extents=extents)
+
+
+def nested(name, arch, **of):
+    x = inputs([2, 70, 208, 48])
+    y, inner = blocks(x, "e4m3", "e8m0", 32, 2)
+    z, outer = blocks(y, "e5m2", "f32", 64, 1)
+    text = (
+        f"d = quantize_columns<e5m2, f32, 64>(f, quantize_rows<e4m3, e8m0, 32>(g, reduce_columns<max>(c, "
+        f"reduce_rows<sum>(r, {X}))))"
+    )
+    outputs = {"d": element(z, "e5m2"), "f": outer, "g": inner, "r": np.sum(x, axis=1), "c": np.max(x, axis=(0, 2))}
+    return given(name, arch, "e5m2", text, outputs, **of)
+
+
 def rows():
     wide = {"tile": [128, 128, 64], "schedule": "cooperative", "extents": [2, 140, 272, 48]}
     yield row("e4m3_by_128", "sm80", "e4m3", "f32", 128, ci=True)
@@ -142,6 +171,16 @@ def rows():
     yield row("e4m3_swapped_sm90", "sm90", "e4m3", "e8m0", 32, swap=True, kind="edges", tile=[64, 128, 64], schedule="pingpong", atoms=True, ci=True)
     yield row("e4m3_pingpong", "sm90", "e4m3", "e4m3", 16, schedule="pingpong", scheduler="persistent", atoms=True, kind="edges", ci=True)
     yield row("i8_columns_in_atoms", "sm80", "e4m3", "e8m0", 64, a="i8", run="columns", atoms=True, kind="relu", tile=[64, 32, 64], extents=[3, 67, 141, 80], ci=True)
+    # Two elements to a byte, the last of an odd line alone.
+    odd = {"kind": "edges", "extents": [2, 67, 141, 48]}
+    yield row("nvfp4_odd", "sm80", "e2m1", "e4m3", 16, **odd, atoms=True, ci=True)
+    yield row("mxfp4_odd_swapped", "sm90", "e2m1", "e8m0", 32, **odd, swap=True, ci=True)
+    yield row("nvfp4_columns_of_column_major", "sm80", "e2m1", "e4m3", 16, **odd, run="columns", order="column", ci=True)
+    # In a matrix beside D, whose vectors are of one element; twice, the one of the other; and beside reductions.
+    yield beside("nvfp4_beside_odd", "sm80", extents=[2, 67, 141, 48])
+    yield beside("nvfp4_beside", "sm90", extents=[2, 70, 144, 48])
+    yield nested("nested", "sm80")
+    yield nested("nested_sm90", "sm90", order="column", tile=[128, 128, 64], schedule="cooperative")
     for name in ELEMENTS:
         for scale, block in (("f32", 128), ("e8m0", 32), ("e4m3", 16)):
             for run in ("rows", "columns"):

@@ -253,7 +253,7 @@ fn resolve_schedule(
             spec.schedule = ScheduleId::WARP_SPECIALIZED;
         }
     }
-    if !device.is_host() && !device_code::element(d) {
+    if !device.is_host() && !device_code::stored(d) {
         return Err(PlanError::TypesNotWritten { arch, a, b, acc, d });
     }
     let unread = if auto { unreadable(spec) } else { None };

@@ -174,6 +174,7 @@ impl Node {
             Node::LoadAcc => matches!(kind, Kind::Accumulator),
             Node::LoadSource(_) => matches!(kind, Kind::Source),
             Node::LoadPrevious => matches!(kind, Kind::Previous),
+            Node::Sink(Sink::Matrix(t), _) if t.bits() < 8 => matches!(kind, Kind::Together),
             Node::Sink(Sink::Mask | Sink::Reduce(_) | Sink::Quantize(_), _) | Node::TopKSoftmax(..) => {
                 matches!(kind, Kind::Together)
             }
@@ -208,7 +209,7 @@ impl Node {
         self.any(Kind::Previous)
     }
 
-    /// Whether anyone computes or stores what neighbours of D share: bits, reductions, scale factors of blocks, a row's largest values.
+    /// Whether anyone computes or stores what neighbours of D share: elements below a byte, bits, reductions, scale factors of blocks, a row's largest values.
     pub const fn stores_together(&self) -> bool {
         self.any(Kind::Together)
     }

@@ -307,7 +307,7 @@ impl Violation {
                 .s("a ").mnk(tile).s(" tile over ").n(m).s("x").n(n)
                 .s(" warps leaves a warp tile that is not a multiple of 16x16; use extents that are 16, 32 or multiples of 64"),
             Violation::StoredTogether => t
-                .s("Gemv kernels visit elements one by one, so that their epilogues store matrices, but neither bits of positive values nor reductions, and know no blocks or rows; use Multistage, or Auto"),
+                .s("Gemv kernels visit elements one by one, so that their epilogues store matrices, but neither bits of positive values, elements below a byte nor reductions, and know no blocks or rows; use Multistage, or Auto"),
             Violation::Blocks { scales: BlockScales { element, scale, block, .. } } => t
                 .s("there are no blocks of ").n(block as usize).s(" elements of ").s(element.name()).s(" with scale factors of ")
                 .s(scale.name()).s(": elements are e4m3, e5m2, e3m2, e2m3 and e2m1, scale factors f32, e8m0 and e4m3, in atoms only the latter two, and blocks of 16, 32, 64 or 128"),

@@ -183,6 +183,20 @@ pub enum CanImplementError {
     /// A tile that cuts what the epilogue needs whole.
     #[error(transparent)]
     Tile(#[from] Violation),
+    /// An output of elements that share bytes with elements of other lines.
+    #[error(
+        "epilogue argument {argument} ({what}) holds {dtype}, below a byte an element, in strides {strides:?}: let it be contiguous along the direction in which D is, and its lines begin at whole bytes"
+    )]
+    PackedOutput {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// Its element.
+        dtype: Dtype,
+        /// Its strides.
+        strides: [i64; 3],
+    },
     /// Scale factors for accumulators that they cannot be applied to.
     #[error(
         "scale factors are applied to f32 accumulators, but the kernel accumulates in {accumulator}: accumulate in f32, or scale in the epilogue"
@@ -496,6 +510,10 @@ impl From<RawView<'_>> for Seen {
 }
 
 impl Seen {
+    pub(super) fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
     pub(super) fn layout(&self) -> &Strided {
         &self.layout
     }

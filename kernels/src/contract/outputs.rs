@@ -39,6 +39,10 @@ pub(super) fn check_outputs(
             });
         }
         let along_m = plan.order_d() == Order::Column;
+        if !lines_of_bytes(&seen, along_m) {
+            let (dtype, strides) = (seen.dtype(), seen.layout().strides);
+            return Err(CanImplementError::PackedOutput { argument, what, dtype, strides });
+        }
         let bytes = if along_m { problem.bound().m } else { problem.bound().n }.div_ceil(8);
         let [_, rows, columns] = seen.layout().extents;
         if kind == FieldKind::Mask && bytes != if along_m { rows } else { columns } {
@@ -66,6 +70,16 @@ pub(super) fn check_outputs(
         }
     }
     Ok(())
+}
+
+/// Whether no byte of a matrix holds elements of two lines, which may be different threads'.
+fn lines_of_bytes(seen: &Seen, along_m: bool) -> bool {
+    let bits = seen.dtype().bits();
+    let [batch, m, n] = seen.layout().strides;
+    let [_, rows, columns] = seen.layout().extents;
+    let ((length, along), across) = if along_m { ((rows, m), n) } else { ((columns, n), m) };
+    let whole = |stride: i64| (stride * bits as i64) % 8 == 0;
+    bits >= 8 || (length < 2 || along == 1) && whole(across) && whole(batch)
 }
 
 const fn name(kind: FieldKind) -> &'static str {

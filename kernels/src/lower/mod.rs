@@ -72,7 +72,7 @@ pub enum LowerError {
     },
     /// An element type of the epilogue has no device code.
     #[error(
-        "the epilogue reads or rounds to {element}, which has no device code yet: convert the operand to f32, f16 or bf16, or run on the host"
+        "the epilogue reads, stores or rounds to {element}, which has no device code yet: convert the operand to f32, f16 or bf16, or run on the host"
     )]
     Element {
         /// The element.
@@ -145,7 +145,8 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
         let (schedule, user) = (spec.schedule, &plan.spec);
         return Err(LowerError::Mainloop { schedule, a: user.a, b: user.b, d: user.d });
     }
-    if let Some(element) = epilogue.elements().find(|&e| !device_code::element(e)) {
+    let unread = epilogue.elements().find(|&e| !device_code::element(e));
+    if let Some(element) = unread.or(epilogue.stored_elements().find(|&e| !device_code::stored(e))) {
         return Err(LowerError::Element { element });
     }
     let tile = Tile::of(plan);
