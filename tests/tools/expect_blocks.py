@@ -181,14 +181,17 @@ def rows():
     yield beside("nvfp4_beside", "sm90", extents=[2, 70, 144, 48])
     yield nested("nested", "sm80")
     yield nested("nested_sm90", "sm90", order="column", tile=[128, 128, 64], schedule="cooperative")
-    for name in ELEMENTS:
-        for scale, block in (("f32", 128), ("e8m0", 32), ("e4m3", 16)):
+    for i, name in enumerate(ELEMENTS):
+        for j, (scale, block) in enumerate((("f32", 128), ("e8m0", 32), ("e4m3", 16))):
             for run in ("rows", "columns"):
                 ends = {"extents": [2, 70, 208, 48] if run == "rows" else [1, 129, 35, 48], "tile": [128, 128, 32]}
                 order = "row" if (name, run) != ("e5m2", "columns") else "column"
-                yield row(f"{name}_{scale}_{run}", "sm80", name, scale, block, run=run, kind="edges", order=order, **ends)
-                ends["tile"] = [128, 128, 64]
-                yield row(f"{name}_{scale}_{run}_sm90", "sm90", name, scale, block, run=run, kind="relu", swap=run == "rows", **ends)
+                if (i + j + (run == "rows")) % 2:
+                    yield row(f"{name}_{scale}_{run}", "sm80", name, scale, block, run=run, kind="edges", order=order, **ends)
+                else:
+                    ends["tile"] = [128, 128, 64]
+                    swap = run == "rows"
+                    yield row(f"{name}_{scale}_{run}_sm90", "sm90", name, scale, block, run=run, kind="edges", swap=swap, **ends)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ fn the_epilogues_are_what_the_page_says() -> Result<(), Box<dyn std::error::Erro
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/epilogues.md"))?;
     let lines: Vec<String> =
         page.split("```rust\n").skip(1).map(|rest| plain(rest.split("```").next().unwrap_or(""))).collect();
-    assert_eq!(lines.len(), 11);
+    assert_eq!(lines.len(), 12);
     let of = |m: usize, n: usize, s: f32| ((m * 7 + n * 3) % 11) as f32 * s - 2.0;
     let o = Operands {
         bias: (0..N).map(|n| n as f32 * 0.25 - 3.0).collect(),
@@ -118,6 +118,22 @@ fn the_epilogues_are_what_the_page_says() -> Result<(), Box<dyn std::error::Erro
         most = most.max(stored.abs());
     }
     assert_eq!(f64::from(largest[0]), most);
+    number += 1;
+    // Blocks of 24 values here: no row has 32.
+    let mut scales = Tensor::<e8m0>::zeros(M, 1)?;
+    let e = quantize_rows::<Mx<e4m3>, _>(&mut scales, relu(acc() + row(&bias)));
+    assert_eq!(lines[number], plain("quantize_rows::<Mx<e4m3>, _>(&mut scales, relu(acc() + row(&bias)))"));
+    let d = GemmBuilder::<Sm80, f16, f32>::auto().output::<e4m3>().epilogue(e).run(&a, &b)?;
+    for m in 0..M {
+        let scale = f64::from(scales.get(m, 0)?.to_f32());
+        let row = (0..N).map(|n| at(&z, m, n).max(0.0));
+        let largest = row.clone().fold(0.0, f64::max);
+        assert!(largest == 0.0 || largest <= 448.0 * scale && largest > 224.0 * scale, "{m}: {scale} of {largest}");
+        for (n, want) in row.enumerate() {
+            let got = f64::from(d.get(m, n)?.to_f32()) * scale;
+            assert!((got - want).abs() <= want / 16.0 + scale / 512.0, "{m}, {n}: {got}, not {want}");
+        }
+    }
     Ok(())
 }
 

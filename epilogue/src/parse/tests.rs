@@ -212,6 +212,34 @@ proptest! {
 }
 
 #[test]
+fn blocks_and_rows_are_written_as_they_display() {
+    let names = [("f", NameKind::Output(Dtype::E8m0)), ("c", NameKind::Operand(Dtype::F16))];
+    let text = "quantize_rows<e4m3, e8m0, 32>(relu(acc))";
+    assert_eq!(expression(text, &names).unwrap().node.to_string(), text);
+    let text = "top_k_softmax<4>(quantize_columns<e2m1, e4m3, 16, atoms>(acc))";
+    assert_eq!(expression(text, &names).unwrap().node.to_string(), text);
+    let named = expression("quantize_rows<e4m3, e8m0, 32>(f, acc + source(c))", &names).unwrap();
+    assert_eq!(named.names().collect::<Vec<_>>(), ["f", "c"]);
+    let refused = |text: &str| expression(text, &names).unwrap_err();
+    for (text, column, part) in [
+        ("quantize_rows(f, acc)", 14, "expected `<` and a block format after `quantize_rows`"),
+        ("quantize_rows<e9, e8m0, 32>(f, acc)", 15, "`e9` is not an element type; write the element"),
+        ("quantize_rows<e4m3, e8m0>(f, acc)", 25, "expected `,` after the element type"),
+        ("quantize_rows<e4m3, e8m0, 3.5>(f, acc)", 27, "expected how many values share a scale factor, found `3.5`"),
+        ("quantize_rows<f16, e8m0, 32>(f, acc)", 15, "there are no blocks of 32 elements of f16"),
+        ("quantize_rows<e4m3, e8m0, 48>(f, acc)", 15, "there are no blocks of 48 elements of e4m3"),
+        ("quantize_rows<e4m3, f32, 128, atoms>(f, acc)", 15, "in atoms only the latter two"),
+        ("quantize_rows<e4m3, e8m0, 32, tiled>(f, acc)", 31, "`tiled` is not how scale factors lie"),
+        ("quantize_rows<e4m3, e8m0, 32>(c, acc)", 31, "`c` is read, and `quantize_rows` stores"),
+        ("top_k_softmax(acc)", 14, "expected `<` and how many values are kept"),
+        ("top_k_softmax<3>(acc)", 15, "expected 2 or 4 values that are kept, found `3`"),
+    ] {
+        let error = refused(text);
+        assert!(error.to_string().contains(part) && error.column == column, "{text}: {error}");
+    }
+}
+
+#[test]
 fn sinks_name_what_they_store_in() {
     let names = [
         ("z", NameKind::Output(Dtype::E4m3)),
