@@ -2,7 +2,7 @@
 //!
 //! They run on every architecture and in batches, and are nothing but short for what operators say: each function shows its
 //! expression. A *per-row* vector has a value for each row of D and is a [`column()`]; a *per-column* one is a
-//! [`row`]. `alpha` and `beta` are numbers, [`scalar`](crate::scalar)s, [`per_batch`](crate::per_batch) scalars or any
+//! [`row`]. `alpha` and `beta` are numbers, [`scalar`](crate::scalar)s, [`per_batch`] scalars or any
 //! other expression; an activation is a function's type, such as [`Relu`](crate::Relu) or [`Silu`](crate::Silu).
 //!
 //! ```
