@@ -6,7 +6,7 @@ use crate::decay::reach;
 use crate::error::within;
 use crate::layout::{OFFSET, wide_sum};
 use crate::recast::gcd;
-use crate::{Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
+use crate::{Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
 /// `swizzle ∘ offset ∘ layout`: the function `c ↦ swizzle(offset + layout(c))`.
 ///
@@ -151,6 +151,8 @@ impl ComposedLayout {
         take(begin: usize, end: usize);
         /// The modes that `which` lists, in its order.
         select(which: &[usize]);
+        /// The modes that `coord` fixes, with the others at 0.
+        dice(coord: &Coord<'_>);
         /// `((tile),(rest))` in each tiled mode.
         logical_divide(tiler: &Tiler<'_>);
         /// `((tile modes),(rest modes))`.
@@ -211,6 +213,27 @@ impl ComposedLayout {
     /// As [`Layout::fragment_like`].
     pub const fn fragment_like(&self) -> Result<Layout, LayoutError> {
         self.layout.fragment_like()
+    }
+
+    /// A compact layout of this shape in the order of the layout's strides, as [`Layout::make_like`]: what is compact has nothing
+    /// for a swizzle to do. CuTe has it for plain layouts alone.
+    ///
+    /// # Errors
+    /// As [`Layout::make_like`].
+    pub const fn make_like(&self) -> Result<Layout, LayoutError> {
+        self.layout.make_like()
+    }
+
+    /// The coordinates that are mapped to 0, as [`Layout::nullspace`]: a swizzle takes 0 alone to 0. CuTe attempts none, and
+    /// answers `_1:_0`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Offset`] for an offset that is not 0, and those of [`Layout::nullspace`].
+    pub const fn nullspace(&self) -> Result<Layout, LayoutError> {
+        if self.offset.value() != 0 {
+            return Err(LayoutError::Offset { offset: self.offset });
+        }
+        self.layout.nullspace()
     }
 
     /// The complement in the cosize of the layout.

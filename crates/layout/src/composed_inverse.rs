@@ -56,8 +56,8 @@ impl ComposedInverse {
 }
 
 impl ComposedLayout {
-    /// The inverse `r` with `self(r(x)) = x`: for each `x` below the size of `r`, which is the part that the layout reaches
-    /// without gaps; behind an offset, for each `x` that is reached from that part.
+    /// The inverse `r` with `self(r(x)) = x`, for each `x` in the part that the layout reaches without gaps: from 0 on, or behind
+    /// an offset from there on, as many as the layout of `r` has coordinates.
     ///
     /// ```
     /// use warpwright_layout::ComposedLayout;
@@ -67,14 +67,15 @@ impl ComposedLayout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::SwizzleTransfer`] when there is no offset and the inverse does not map the swizzle's bit fields onto
-    /// bit fields, [`LayoutError::SwizzleLeaves`] when there is none and the swizzle takes offsets out of the part that is
-    /// reached without gaps: CuTe then gives what is no inverse of those.
+    /// [`LayoutError::SwizzleLeaves`] when the swizzle takes offsets out of the part that is reached without gaps: CuTe then
+    /// gives what is no inverse of those; [`LayoutError::SwizzleTransfer`] when there is no offset and the inverse does not map
+    /// the swizzle's bit fields onto bit fields.
     pub const fn right_inverse(&self) -> Result<ComposedInverse, LayoutError> {
         let layout = tri!(self.layout.right_inverse());
         let extent = layout.size();
-        if self.offset.is(0) && !self.swizzle.keeps_below(extent.value()) {
-            return Err(LayoutError::SwizzleLeaves { swizzle: self.swizzle, extent });
+        tri!(self.check());
+        if !self.swizzle.keeps(self.offset.value(), extent.value()) {
+            return Err(LayoutError::SwizzleLeaves { swizzle: self.swizzle, first: self.offset, extent });
         }
         self.inverse(layout)
     }
@@ -83,7 +84,7 @@ impl ComposedLayout {
     /// its last mode goes on.
     ///
     /// # Errors
-    /// As [`right_inverse`](Self::right_inverse) and [`Layout::left_inverse`].
+    /// [`LayoutError::SwizzleTransfer`] as for [`right_inverse`](Self::right_inverse), and those of [`Layout::left_inverse`].
     pub const fn left_inverse(&self) -> Result<ComposedInverse, LayoutError> {
         self.inverse(tri!(self.layout.left_inverse()))
     }

@@ -165,7 +165,16 @@ impl ComposedLayout {
     /// As [`Layout::slice`].
     pub const fn slice(&self, coord: &Coord<'_>) -> Result<Self, LayoutError> {
         let (slice, offset) = tri!(self.slice_and_offset(coord));
-        Ok(Self { swizzle: slice.swizzle, offset: tri!(slice.offset_moved(Int::Static(offset))), layout: slice.layout })
+        slice.joined(offset)
+    }
+
+    /// A part and the offset behind its swizzle as one function: what [`slice_and_offset`](Self::slice_and_offset) leaves behind
+    /// the swizzle has none of the bits that meet it, and may as well stand in front.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`] for a sum beyond [`Layout::LIMIT`].
+    pub const fn joined(&self, offset: i64) -> Result<Self, LayoutError> {
+        Ok(Self { swizzle: self.swizzle, offset: tri!(self.offset_moved(Int::Static(offset))), layout: self.layout })
     }
 
     /// The tile at a tile coordinate, as [`Layout::local_tile`], and an offset to be added behind the swizzle.

@@ -253,7 +253,9 @@ pub enum LayoutError {
     SwizzleLeaves {
         /// The swizzle.
         swizzle: Swizzle,
-        /// The end of the range, which begins at 0.
+        /// The first of the range.
+        first: Int,
+        /// How many offsets it has.
         extent: Int,
     },
     /// A 32-bit index function of a layout with negative offsets.
@@ -305,6 +307,13 @@ pub enum LayoutError {
         what: &'static str,
         /// The stride that is not beyond what smaller ones reach.
         stride: Int,
+    },
+    /// Atoms of a tiled MMA that do not fit between the threads of one, or whose strides do not nest.
+    AtomArrangement {
+        /// The extent or the stride that does not fit.
+        value: Int,
+        /// How many atoms there is room for before one atom's threads go on; 1 where they have no gap.
+        room: Int,
     },
     /// A tiled MMA's permutation that the atoms do not divide.
     PermutedExtent {
@@ -427,10 +436,12 @@ impl fmt::Display for LayoutError {
                 "the layout reaches offset {offset}, but 32-bit index functions are unsigned: put an offset in front that \
                  keeps all offsets at 0 or above, or take 64 bits"
             ),
-            Self::SwizzleLeaves { swizzle, extent } => write!(
+            Self::SwizzleLeaves { swizzle, first, extent } => write!(
                 f,
-                "the layout reaches the offsets below {extent} without gaps, but {swizzle} takes some of them beyond: a \
-                 swizzled layout has a right inverse only if its swizzle keeps that range to itself"
+                "the layout reaches {} offsets from {} on without gaps, but {swizzle} takes some of them elsewhere: a swizzled \
+                 layout has a right inverse only if its swizzle keeps that range to itself",
+                extent.value(),
+                first.value()
             ),
             Self::TooLarge => write!(
                 f,
@@ -538,6 +549,17 @@ impl fmt::Display for LayoutError {
             Self::NotApart { what, stride } => write!(
                 f,
                 "the layout of {what} must give no number twice, but stride {stride} is not beyond what smaller strides reach"
+            ),
+            Self::AtomArrangement { value, room } if room.value() > 1 => write!(
+                f,
+                "the layout of the MMA's atoms does not fit: between the threads of one atom there is room for {room}, into which \
+                 the extent or thread stride {value} does not go: lay out {room} atoms without gaps, or a divisor of them, before \
+                 the others"
+            ),
+            Self::AtomArrangement { value, .. } => write!(
+                f,
+                "the layout of the MMA's atoms does not fit: the extent or thread stride {value} lies within what smaller strides \
+                 span: let each stride be a multiple of all that is before it"
             ),
             Self::PermutedExtent { axis, extent, atoms } => write!(
                 f,

@@ -52,18 +52,37 @@ impl Swizzle {
         x ^ if self.shift >= 0 { field >> self.shift } else { field << -self.shift }
     }
 
-    /// Whether offsets of 0 and more that are below `end` stay there.
-    pub(crate) const fn keeps_below(&self, end: i64) -> bool {
-        // Blocks up to the highest bit that changes are permuted, each in itself; the last may be cut off by the end.
-        let block = 1i64 << (64 - self.target_mask().leading_zeros());
-        let (rest, start) = (end % block, end - end % block);
-        if self.shift < 0 {
-            // The bits that are read are the block's own: none of them may be set.
-            return rest <= 1 << self.base;
+    /// Whether the `extent` offsets from `first` on stay among themselves.
+    pub(crate) const fn keeps(&self, first: i64, extent: i64) -> bool {
+        let (mut at, end) = (first, first + extent);
+        while at < end {
+            // As far as the offsets from here on have all values of some low bits.
+            let mut free = if at == 0 { 62 } else { at.trailing_zeros() };
+            while free > 62 || end - at < 1 << free {
+                free -= 1;
+            }
+            if self.extreme(at, free, false) < first || self.extreme(at, free, true) >= end {
+                return false;
+            }
+            at += 1 << free;
         }
-        // All offsets of the last block have the same bits to be read.
-        let moved = (start & self.source_mask()) >> self.shift;
-        rest % (1 << (64 - moved.leading_zeros())) == 0
+        true
+    }
+
+    /// The least or the largest swizzled offset of those that have the bits of `at` above the `free` lowest, which it has not.
+    const fn extreme(&self, at: i64, free: u32, largest: bool) -> i64 {
+        let low = (1i64 << free) - 1;
+        let high = self.apply(at) & !low;
+        if self.shift >= 0 {
+            // Bits that are read stand above those that they change: a block goes to a block.
+            return if largest { high | low } else { high };
+        }
+        // Free bits that change fixed ones are chosen for these.
+        let chosen = self.source_mask() & low & !(low >> -self.shift);
+        let changed = chosen << -self.shift;
+        let best = if largest { high | changed } else { high & !changed };
+        let rest = if largest { low & !chosen } else { 0 };
+        best | (high ^ best) >> -self.shift | rest
     }
 
     /// Whether this is the identity.

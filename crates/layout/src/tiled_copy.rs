@@ -1,7 +1,7 @@
 //! `TiledCopy`: a copy atom repeated over threads and values.
 
 use crate::atom::CopyAtom;
-use crate::{Coord, Int, IntTuple, Layout, LayoutError, Operand, TiledMma, Tiler, tri};
+use crate::{ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Operand, Swizzle, TiledMma, Tiler, tri};
 
 /// A copy atom and the (thread, value) layout of the tile that it covers: CuTe's `TiledCopy`.
 ///
@@ -289,20 +289,59 @@ impl TiledCopy {
         self.tile_to_thrfrg(&tiles, side)
     }
 
+    /// As [`thrfrg`](Self::thrfrg) of data behind a swizzle, which stays in front.
+    ///
+    /// # Errors
+    /// As [`thrfrg`](Self::thrfrg).
+    pub const fn thrfrg_swizzled(&self, side: Side, data: &ComposedLayout) -> Result<ComposedLayout, LayoutError> {
+        Ok(data.with(tri!(self.thrfrg(side, &data.layout))))
+    }
+
     /// The part of `data` that thread `thread` copies on one side, (value, rest…), and its offset: CuTe's `partition_S`
     /// and `partition_D`.
     ///
     /// # Errors
     /// [`LayoutError::NoSuchThread`], and those of [`thrfrg`](Self::thrfrg).
     pub const fn partition(&self, side: Side, data: &Layout, thread: i64) -> Result<(Layout, i64), LayoutError> {
+        // Without a swizzle the whole offset stands behind the layout.
+        let data = ComposedLayout::new(Swizzle::IDENTITY, *data);
+        let (part, offset) = tri!(self.partition_swizzled(side, &data, thread));
+        Ok((part.layout, offset))
+    }
+
+    /// As [`partition`](Self::partition) of data behind a swizzle, and an offset to be added behind the swizzle: where what the
+    /// thread has does not meet the swizzle, its part is a plain layout (see
+    /// [`slice_and_offset`](ComposedLayout::slice_and_offset)).
+    ///
+    /// ```
+    /// use warpwright_layout::atom::CopyAtom;
+    /// use warpwright_layout::smem::{Major, SmemSwizzle, atom};
+    /// use warpwright_layout::{Side, TiledCopy, int_tuple, layout};
+    /// // Eight threads a row, each with a 16-byte chunk: rows 1 and 17 are swizzled alike.
+    /// let copy = TiledCopy::new(CopyAtom::cp_async(16)?, 16, &layout!((16, 8):(8, 1)), &layout!((1, 8)))?;
+    /// let tile = atom(Major::K, SmemSwizzle::B128, 16)?.tile_to_shape(&int_tuple!((32, 64)), None)?;
+    /// let (part, offset) = copy.partition_swizzled(Side::Destination, &tile, 8 + 2)?;
+    /// // Row 1, chunk 2 lies where chunk 3 would.
+    /// assert_eq!((part.to_string().as_str(), offset), ("((_8,_1),_2,_1):((_1,_0),_1024,_0)", 64 + 8 * 3));
+    /// # Ok::<(), warpwright_layout::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`partition`](Self::partition).
+    pub const fn partition_swizzled(
+        &self,
+        side: Side,
+        data: &ComposedLayout,
+        thread: i64,
+    ) -> Result<(ComposedLayout, i64), LayoutError> {
         if thread < 0 || thread >= self.threads() {
             let threads = self.tv.mode(0).size();
             return Err(LayoutError::NoSuchThread { thread, threads, last: threads.sub(Int::ONE) });
         }
-        let tv = tri!(self.thrfrg(side, data));
+        let tv = tri!(self.thrfrg_swizzled(side, data));
         let all = [Coord::All; IntTuple::MAX_LEAVES];
         let rest = if data.rank() > 1 { Coord::ByMode(all.split_at(data.rank()).0) } else { Coord::All };
-        tv.slice(&Coord::ByMode(&[Coord::At(thread), Coord::All, rest]))
+        tv.slice_and_offset(&Coord::ByMode(&[Coord::At(thread), Coord::All, rest]))
     }
 
     /// A fragment of one thread, (value, rest…), seen as this copy moves it: (atom values, rest…). CuTe's `retile_S` and

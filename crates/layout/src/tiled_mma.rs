@@ -1,7 +1,7 @@
 //! `TiledMma`: an MMA atom repeated over threads and values.
 
 use crate::atom::MmaAtom;
-use crate::{Coord, Int, IntTuple, Layout, LayoutError, Tiler, tri};
+use crate::{ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Swizzle, Tiler, tri};
 
 /// Which matrix of the multiplication.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,11 +45,18 @@ pub struct TiledMma {
     permutations: [Option<Layout>; 3],
 }
 
+/// How many atoms' threads fit into the gaps between one atom's.
+const fn room(atom: &MmaAtom) -> Result<Int, LayoutError> {
+    Ok(tri!(atom.thr_id.complement_self()).size())
+}
+
 impl TiledMma {
     /// `atom` repeated by `atom_layout_mnk`, whose modes are M, N and K (missing ones are 1).
     ///
     /// # Errors
-    /// [`LayoutError::TooManyModes`] above rank 3, [`LayoutError::NotApart`] when atoms would share threads, and those of [`Layout::tiled_product`].
+    /// [`LayoutError::TooManyModes`] above rank 3, [`LayoutError::NotApart`] when atoms would have one number,
+    /// [`LayoutError::AtomArrangement`] when they do not fit between the threads of one atom, and those of
+    /// [`Layout::tiled_product`].
     pub const fn new(atom: MmaAtom, atom_layout_mnk: &Layout) -> Result<Self, LayoutError> {
         let rank = atom_layout_mnk.rank();
         if rank > 3 {
@@ -57,7 +64,17 @@ impl TiledMma {
         }
         tri!(atom_layout_mnk.tells_apart("the MMA's atoms"));
         let atoms = tri!(atom_layout_mnk.append(3));
-        let thr_layout_vmnk = tri!(atom.thr_id.tiled_product(&Tiler::Layout(&atoms)));
+        let thr_layout_vmnk = match atom.thr_id.tiled_product(&Tiler::Layout(&atoms)) {
+            Ok(threads) => threads,
+            Err(
+                LayoutError::ShapeDivisibility { extent: value, .. }
+                | LayoutError::StrideDivisibility { stride: value, .. },
+            ) => return Err(LayoutError::AtomArrangement { value, room: tri!(room(&atom)) }),
+            Err(error) => return Err(error),
+        };
+        if let Err(LayoutError::NotApart { stride, .. }) = thr_layout_vmnk.tells_apart("the MMA's threads") {
+            return Err(LayoutError::AtomArrangement { value: stride, room: tri!(room(&atom)) });
+        }
         Ok(Self { atom, thr_layout_vmnk, permutations: [None; 3] })
     }
 
@@ -147,11 +164,24 @@ impl TiledMma {
         tv.zipped_divide(&Tiler::ByMode(&[Tiler::Keep, Tiler::ByMode(&atoms)]))
     }
 
+    /// As [`thrfrg`](Self::thrfrg) of a matrix behind a swizzle, which stays in front.
+    ///
+    /// # Errors
+    /// As [`thrfrg`](Self::thrfrg).
+    pub const fn thrfrg_swizzled(
+        &self,
+        operand: Operand,
+        matrix: &ComposedLayout,
+    ) -> Result<ComposedLayout, LayoutError> {
+        Ok(matrix.with(tri!(self.thrfrg(operand, &matrix.layout))))
+    }
+
     /// (thread, value) → column-major index in the tile of `operand`. Threads that repeat others' values repeat their
     /// indices.
     ///
     /// # Errors
-    /// Those of the divides when atom, threads and permutation do not fit each other.
+    /// Those of the divides when atom, threads and permutation do not fit each other, [`LayoutError::AtomArrangement`] when
+    /// threads cannot be numbered back.
     pub const fn tv(&self, operand: Operand) -> Result<Layout, LayoutError> {
         let (x, y) = operand.axes();
         let shape = tri!(IntTuple::flat(&[self.tile(x), self.tile(y)]));
@@ -165,7 +195,12 @@ impl TiledMma {
             let threads = [Tiler::Keep, Tiler::ByMode(&atoms)];
             frg = tri!(frg.compose_by(&Tiler::ByMode(&[Tiler::ByMode(&threads), Tiler::Keep])));
         }
-        let rest = tri!(self.thr_layout_vmnk.complement_self());
+        let rest = match self.thr_layout_vmnk.complement_self() {
+            Err(LayoutError::NotInjective { stride }) => {
+                return Err(LayoutError::AtomArrangement { value: stride, room: tri!(room(&self.atom)) });
+            }
+            rest => tri!(rest),
+        };
         let inverse = tri!(tri!(Layout::concat(&[self.thr_layout_vmnk, rest])).right_inverse());
         let threads = self.thr_layout_vmnk.size();
         let domain =
@@ -195,13 +230,31 @@ impl TiledMma {
         matrix: &Layout,
         thread: i64,
     ) -> Result<(Layout, i64), LayoutError> {
+        // Without a swizzle the whole offset stands behind the layout.
+        let matrix = ComposedLayout::new(Swizzle::IDENTITY, *matrix);
+        let (part, offset) = tri!(self.partition_swizzled(operand, &matrix, thread));
+        Ok((part.layout, offset))
+    }
+
+    /// As [`partition`](Self::partition) of a matrix behind a swizzle, and an offset to be added behind the swizzle: where what
+    /// the thread has does not meet the swizzle, its part is a plain layout (see
+    /// [`slice_and_offset`](ComposedLayout::slice_and_offset)).
+    ///
+    /// # Errors
+    /// As [`partition`](Self::partition).
+    pub const fn partition_swizzled(
+        &self,
+        operand: Operand,
+        matrix: &ComposedLayout,
+        thread: i64,
+    ) -> Result<(ComposedLayout, i64), LayoutError> {
         let (threads, behind) = (self.thr_layout_vmnk.size(), self.thr_layout_vmnk.cosize());
         // Ids may have gaps, as a quad pair's: a thread in one shares another's part, as in CuTe.
         if thread < 0 || thread >= behind.value() && thread >= threads.value() {
             return Err(LayoutError::NoSuchThread { thread, threads, last: behind.sub(Int::ONE) });
         }
         let (x, y) = operand.axes();
-        let frg = tri!(self.thrfrg(operand, matrix));
+        let frg = tri!(self.thrfrg_swizzled(operand, matrix));
         let coord = self.thr_layout_vmnk.coord_of(thread);
         let flat = [
             tri!(crate::crd2idx(&coord.mode(0), &self.thr_layout_vmnk.shape.mode(0))),
@@ -211,9 +264,9 @@ impl TiledMma {
         let atoms = [Coord::At(flat[1]), Coord::At(flat[2])];
         let threads = [Coord::At(flat[0]), Coord::ByMode(&atoms)];
         let all = [Coord::All; IntTuple::MAX_LEAVES];
-        let rest = frg.mode(1).mode(1);
+        let rest = frg.layout.mode(1).mode(1);
         let values =
             [Coord::All, if rest.rank() > 1 { Coord::ByMode(all.split_at(rest.rank()).0) } else { Coord::All }];
-        frg.slice(&Coord::ByMode(&[Coord::ByMode(&threads), Coord::ByMode(&values)]))
+        frg.slice_and_offset(&Coord::ByMode(&[Coord::ByMode(&threads), Coord::ByMode(&values)]))
     }
 }

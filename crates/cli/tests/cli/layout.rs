@@ -24,6 +24,7 @@ fn every_operation_has_a_name() {
         ("slice 'Sw<3,3,3> o 5 o (8,64):(64,1)' (_,_)", "Sw<3,3,3> o _5 o (_8,_64):(_64,_1)"),
         ("slice (8,4):(-4,1) (2,_)", "-8 o (_4):(_1)"),
         ("dice (8,4):(4,1) (2,_)", "(_8):(_4)"),
+        ("dice 'Sw<3,3,3> o 0 o (8,64):(64,1)' (2,_)", "Sw<3,3,3> o _0 o (_8):(_64)"),
         ("unflatten (2,3,4) (1,(1,1))", "(_2,(_3,_4)):(_1,(_2,_6))"),
         ("identity (4,(8,3))", "(_4,(_8,_3)):(_1@0,(_1@0@1,_1@1@1))"),
         ("identity (4,8) (2,4)", "((_2,_4),(_2,_2)):((_1@0,_1@1),(_2@0,_4@1))"),
@@ -58,6 +59,8 @@ fn every_operation_has_a_name() {
         ("tile-to-shape (8,8):(8,1) (16,32)", "((_8,_2),(_8,_4)):((_8,_64),(_1,_128))"),
         ("ordered (16,2,4) (2,0,1)", "(_16,_2,_4):(_8,_1,_2)"),
         ("like (4,8):(64,2)", "(_4,_8):(_8,_1)"),
+        ("like 'Sw<1,1,1> o 3 o (4,8):(64,2)'", "(_4,_8):(_8,_1)"),
+        ("fragment-like 'Sw<1,1,1> o 3 o ((2,2),4):((8,1),2)'", "((_2,_2),(_4)):((_1,_2),(_4))"),
         ("upcast (4,8):(1,4) 4", "(_1,_8):(_1,_1)"),
         ("downcast (4,8):(1,4) 2", "(_8,_8):(_1,_8)"),
         ("recast (32,8):(1,32) 16 8", "(_64,_8):(_1,_64)"),
@@ -71,6 +74,7 @@ fn every_operation_has_a_name() {
         ("max-common --vector (4,2):(1,4) (4,2):(1,8)", "4"),
         ("max-alignment (8,8):(8,1)", "64"),
         ("nullspace (4,2):(0,1)", "_4:_1"),
+        ("nullspace 'Sw<1,1,1> o 0 o (4,2):(0,1)'", "_4:_1"),
         ("local-tile (256,128):(128,1) (16,16) (3,2)", "+6176 o (_16,_16):(_128,_1)"),
         ("local-partition (128,128) (16,16) 17", "+129 o (_8,_8):(_16,_2048)"),
         ("local-tile 'Sw<3,3,3> o 0 o (8,64):(64,1)' (1,64) (3,0)", "+216 o (_1,(_8,_4,_2)):(_0,(_1,_-8,_32))"),
@@ -96,6 +100,18 @@ fn every_operation_has_a_name() {
         (
             "partition --copy UniversalCopy<uint128_t> --threads (32,8) --values (4,1) (128,64) 65",
             "+260 o (_4,_1,_8):(_1,_0,_1024)",
+        ),
+        (
+            "partition --copy UniversalCopy<uint32_t> --threads (8,4) --values (1,1) 'Sw<3,2,-3> o 0 o (64,32):(32,1)' 3",
+            "+96 o (_1,_8,(_4,_2)):(_0,_256,(_-28,_144))",
+        ),
+        (
+            "partition --copy UniversalCopy<uint32_t> --threads (2,2) --values (1,1) 'Sw<2,0,2> o 0 o (16,8):(1,16)' 3",
+            "Sw<2,0,2> o _17 o (_1,_8,_4):(_0,_2,_32)",
+        ),
+        (
+            "partition --mma SM80_16x8x16_F32F16F16F32_TN --operand a 'Sw<3,3,3> o 0 o (16,64):(64,1)' 5",
+            "+74 o ((_2,_2,_2),_1,_4):((_1,_512,_-8),_0,_16)",
         ),
         (
             "tv --mma SM100_MMA_F16BF16_2x1SM_SS<half_t,half_t,float,256,128> --operand c",
@@ -138,6 +154,18 @@ fn json_is_in_the_form_of_batches() {
     assert_eq!(tile["table"], serde_json::json!([[2, 3], [3, 3], [2, 4], [3, 4], [2, 5], [3, 5]]));
     let map = Folder::new().ok("layout tma --json (4096,1024):(1024,1) (128,64):(64,1)").json();
     assert_eq!((&map["box"], &map["byte_strides"]), (&serde_json::json!([64, 128]), &serde_json::json!([2048])));
+    assert_eq!((map["boxes"].as_i64(), map["left_out"].as_i64()), (Some(1), Some(0)));
+    // All boxes are listed, as long as they can be read.
+    for (columns, left_out) in [(2048, 0), (262_144, 0), (524_288, 4096)] {
+        let tile = format!("((8,2),(64,{})):((64,512),(1,1024))", columns / 64);
+        let map = Folder::new().ok(&format!("layout tma --json (4096,{columns}):({columns},1) {tile}")).json();
+        assert_eq!((map["boxes"].as_i64(), map["left_out"].as_i64()), (Some(columns / 64), Some(left_out)));
+        let at = map["at"].as_array().unwrap();
+        for (n, one) in at.iter().enumerate() {
+            assert_eq!(*one, serde_json::json!({ "coordinates": [64 * n, 0], "shared": 1024 * n }), "box {n}");
+        }
+        assert_eq!(at.len() as i64 + left_out, columns / 64);
+    }
     assert_eq!(Folder::new().ok("layout descriptor --json ((8,8),16):((64,512),1)").json()["stride"], 64);
 }
 
@@ -198,7 +226,8 @@ fn what_is_wrong_is_said_with_its_place() {
         ("complement --dynamic (4,2):(2,1)", "is dynamic: make it static"),
         ("coalesce (0,2)", "mode 0 has extent 0"),
         ("flatten Sw<1,1,1>", "expected `o`"),
-        ("like 'Sw<1,1,1> o 0 o 8'", "like is defined on plain layouts"),
+        ("descriptor 'Sw<1,1,1> o 0 o 8'", "descriptor is defined on plain layouts"),
+        ("nullspace 'Sw<1,1,1> o 3 o 8'", "the composed layout has offset _3: the offset must be 0 here"),
         ("print (1024,1024)", "too large"),
         ("print --mma SM80_NOTHING", "the CUTLASS name of an MMA atom"),
         ("tv --mma SM80_16x8x8_F32F16F16F32_TN", "give --operand a, b or c"),
@@ -280,7 +309,17 @@ fn what_is_wrong_is_said_with_its_place() {
         ("tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --permute (_,_,_,_)", "4 modes were given"),
         (
             "tv --mma SM80_16x8x16_F32F16F16F32_TN --operand c --atoms (2,2,1):(0,0,0)",
-            "the layout of the MMA's atoms must give no number twice, but stride _0 is not beyond",
+            "`(2,2,1):(0,0,0)` is not an arrangement of atoms for --atoms: the layout of the MMA's atoms must give no number twice, \
+             but stride _0 is not beyond",
+        ),
+        (
+            "tv --mma SM70_8x8x4_F16F16F16F16_TN --operand c --atoms (4,3,1):(3,1,12)",
+            "`(4,3,1):(3,1,12)` is not an arrangement of atoms for --atoms: the layout of the MMA's atoms does not fit: between the \
+             threads of one atom there is room for _4, into which the extent or thread stride _16 does not go",
+        ),
+        (
+            "print --mma SM80_16x8x16_F32F16F16F32_TN --atoms (4,2,1):(3,10,0)",
+            "for --atoms: the layout of the MMA's atoms does not fit: the extent or thread stride _320 lies within",
         ),
         // Elements that a swizzle takes apart are no wider element.
         ("upcast 'Sw<3,1,-3> o 0 o 8:2' 4", "upcast: Sw<3,1,-3> takes elements apart of which 4 would be one"),
@@ -307,9 +346,10 @@ fn what_is_wrong_is_said_with_its_place() {
         // An inverse that is given is one.
         (
             "right-inverse 'Sw<1,1,-2> o 0 o (4,1):(1,1)'",
-            "below _4 without gaps, but Sw<1,1,-2> takes some of them beyond",
+            "reaches 4 offsets from 0 on without gaps, but Sw<1,1,-2> takes some of them elsewhere",
         ),
-        ("right-inverse 'Sw<2,0,-4> o 0 o (((8,1))):(((1,1)))'", "below _8 without gaps, but Sw<2,0,-4> takes some"),
+        ("right-inverse 'Sw<2,0,-4> o 0 o (((8,1))):(((1,1)))'", "8 offsets from 0 on without gaps, but Sw<2,0,-4>"),
+        ("right-inverse 'Sw<1,1,-2> o 3 o (4,1):(1,1)'", "reaches 4 offsets from 3 on without gaps, but Sw<1,1,-2>"),
         ("left-inverse (2,3):(8,4)", "the smaller strides reach _8 too, the stride of another mode"),
         // Numbers that the hardware has not.
         ("conflicts --bits 0 (8,64):(64,1) 8:1", "elements have 1 to 128 bits, not 0"),
@@ -387,6 +427,57 @@ fn a_batch_lists_every_thread() {
         let held: std::collections::HashSet<i64> = tables.map(|at| at.as_i64().unwrap()).collect();
         assert_eq!(held, (0..elements).collect(), "{operand}");
     }
+}
+
+/// What threads copy and hold of swizzled data: each part's table is the data's own where the plain part has its coordinates.
+#[test]
+fn a_batch_partitions_what_is_swizzled() {
+    let places = r#"{"shape":[64,32],"stride":[1,64]}"#;
+    let answer = |line: &str| -> serde_json::Value {
+        let text = batch(line.as_bytes()).0;
+        let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(answer["ok"].is_object(), "{line}: {text}");
+        answer["ok"].clone()
+    };
+    let copy = r#"{"family":"cute_tiled_copy","in":{"copy":"UniversalCopy<uint32_t>","bits":32,"thr":{"shape":[8,4],"stride":[1,8]},
+        "val":{"shape":[1,1],"stride":[0,0]},"data":DATA}}"#;
+    let mma = r#"{"family":"cute_tiled_mma","in":{"atom":"SM80_16x8x16_F32F16F16F32_TN","atom_layout_mnk":{"shape":[2,1,1],
+        "stride":[1,0,0]},"c":DATA,"a":DATA,"b":DATA}}"#;
+    let (mut plain, mut kept) = (0, 0);
+    for swizzle in ["[3,2,-3]", "[2,2,6]"] {
+        let fields = format!(r#""swizzle":{swizzle},"offset":512,"layout":{{"shape":[64,32],"stride":[32,1]}}"#);
+        let whole = answer(&format!(r#"{{"family":"cute_composed_eval","in":{{{fields}}}}}"#));
+        for (line, parts) in [(copy, &["s", "d"][..]), (mma, &["a", "b", "c"])] {
+            let line = line.replace('\n', " ");
+            let got = answer(&line.replace("DATA", &format!("{{{fields}}}")));
+            let at = answer(&line.replace("DATA", places));
+            let (threads, coordinates) = (got["threads"].as_array().unwrap(), at["threads"].as_array().unwrap());
+            assert_eq!(threads.len(), coordinates.len());
+            for (thread, coordinates) in threads.iter().zip(coordinates) {
+                for part in parts {
+                    let indices = coordinates[part]["table"].as_array().unwrap();
+                    let expected: Vec<_> =
+                        indices.iter().map(|i| &whole["table"][i.as_u64().unwrap() as usize]).collect();
+                    let table: Vec<_> = thread[part]["table"].as_array().unwrap().iter().collect();
+                    assert_eq!(table, expected, "{part} of {thread}");
+                    if thread[part]["swizzle"].is_null() { plain += 1 } else { kept += 1 }
+                }
+            }
+        }
+    }
+    assert!(plain > 0 && kept > 0, "{plain} and {kept}");
+    let op = |op: &str, more: &str| {
+        answer(&format!(
+            r#"{{"family":"cute_composed_ops","in":{{"op":"{op}","swizzle":[1,0,1],"layout":{{"shape":[2,4],"stride":[0,1]}}{more}}}}}"#
+        ))
+    };
+    assert_eq!(op("nullspace", "")["table"], serde_json::json!([0, 1]));
+    assert_eq!(op("make_layout_like", ",\"offset\":3")["table"], serde_json::json!([0, 0, 1, 1, 2, 2, 3, 3]));
+    assert_eq!(op("make_fragment_like", "")["table"], serde_json::json!([0, 0, 1, 1, 2, 2, 3, 3]));
+    assert_eq!(op("dice", ",\"coord\":[null,1]")["table"], serde_json::json!([0, 1, 3, 2]));
+    let broken = copy.replace('\n', " ").replace("DATA", r#"{"swizzle":[1,0],"layout":{"shape":8,"stride":1}}"#);
+    let (text, code) = batch(broken.as_bytes());
+    assert!(text.contains("`in.data.swizzle` is [1,0]") && code == Some(2), "{text}");
 }
 
 /// A point that is named is answered exactly or refused; those that nobody named are left out where they do not fit.

@@ -213,6 +213,23 @@ impl<E: Engine> Tensor<E> {
         Ok(Self { layout: ComposedLayout { swizzle: self.layout.swizzle, offset, layout }, engine: self.engine })
     }
 
+    /// As [`part`](Self::part) by an operation that knows the swizzle, as
+    /// [`TiledCopy::partition_swizzled`](crate::TiledCopy::partition_swizzled) and
+    /// [`TiledMma::partition_swizzled`](crate::TiledMma::partition_swizzled) do: the part has none where the swizzle has nothing
+    /// left to do.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub fn part_swizzled(
+        self,
+        f: impl FnOnce(&ComposedLayout) -> Result<(ComposedLayout, i64), LayoutError>,
+    ) -> Result<Self, TensorError> {
+        self.map(|layout| {
+            let (part, offset) = f(layout)?;
+            part.joined(offset)
+        })
+    }
+
     /// The modes that `coord` keeps.
     ///
     /// # Errors
@@ -224,17 +241,17 @@ impl<E: Engine> Tensor<E> {
     /// The tile at a tile coordinate.
     ///
     /// # Errors
-    /// As [`Layout::local_tile`].
+    /// As [`ComposedLayout::local_tile`].
     pub fn local_tile(self, tiler: &Tiler<'_>, coord: &Coord<'_>) -> Result<Self, TensorError> {
-        self.part(|layout| layout.local_tile(tiler, coord))
+        self.part_swizzled(|layout| layout.local_tile(tiler, coord))
     }
 
     /// What `thread` owns when `threads` take elements in turn.
     ///
     /// # Errors
-    /// As [`Layout::local_partition`].
+    /// As [`ComposedLayout::local_partition`].
     pub fn local_partition(self, threads: &Layout, thread: i64) -> Result<Self, TensorError> {
-        self.part(|layout| layout.local_partition(threads, thread))
+        self.part_swizzled(|layout| layout.local_partition(threads, thread))
     }
 
     /// `((tile modes),rest modes…)`.

@@ -226,8 +226,8 @@ pub enum Operation {
     },
     /// The layout R with A(R(x)) = x for the offsets that A reaches from 0 on without gaps
     ///
-    /// That is each x below the size of R. Behind an offset (R o -N o Sw) it is each x that A reaches from those. A swizzle that
-    /// takes such offsets out of their range is refused: it leaves no such R.
+    /// That is each x below the size of R; behind an offset N (R o -N o Sw) it is as many from N on. A swizzle that takes such
+    /// offsets out of their range is refused: it leaves no such R.
     RightInverse(One),
     /// The layout L with L(A(i)) = i, for a layout that reaches no offset twice
     ///
@@ -282,9 +282,9 @@ pub enum Operation {
         #[command(flatten)]
         common: Common,
     },
-    /// A compact layout with the same order of strides
+    /// A compact layout with the same order of strides, without swizzle
     Like(One),
-    /// A compact layout for registers
+    /// A compact layout for registers, without swizzle
     FragmentLike(One),
     /// In elements N times wider
     Upcast(Scaled),
@@ -311,7 +311,7 @@ pub enum Operation {
     },
     /// The largest factor by which it can be upcast
     MaxAlignment(One),
-    /// The coordinates that go to 0
+    /// The coordinates that go to 0; behind an offset there are none to tell
     Nullspace(One),
     /// The tile at a tile coordinate, and its offset
     LocalTile {

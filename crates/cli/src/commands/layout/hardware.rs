@@ -1,7 +1,7 @@
 //! What the hardware is told of a layout: tensor maps and matrix descriptors.
 
 use super::args::{Common, Hardware};
-use super::json::Json;
+use super::json::{Json, TABLE};
 use super::operation::{major_of, swizzle_of};
 use super::text::Notation;
 use std::fmt;
@@ -19,8 +19,8 @@ const fn name(swizzle: SmemSwizzle) -> &'static str {
     }
 }
 
-/// Boxes that are listed; the others follow in the same way.
-const LISTED: i64 = 16;
+/// Boxes that are shown; the others follow in the same way.
+const SHOWN: i64 = 16;
 
 /// How TMA moves a tile.
 pub struct Map(TensorMap);
@@ -31,9 +31,9 @@ impl Map {
         Ok(Map(TensorMap::of(&n.layout("the global side of tma", global)?, &n.composed(shared)?, bits)?))
     }
 
-    /// Where the first boxes begin in the tile and in shared memory.
-    fn listed(&self) -> impl Iterator<Item = (Vec<i64>, i64)> {
-        (0..LISTED).map_while(|n| Some((self.0.coordinates(n)?, self.0.shared_offset(n)?)))
+    /// Where the first `most` boxes begin in the tile and in shared memory.
+    fn first(&self, most: i64) -> impl Iterator<Item = (Vec<i64>, i64)> {
+        (0..most).map_while(|n| Some((self.0.coordinates(n)?, self.0.shared_offset(n)?)))
     }
 
     pub fn json<'a>(&self, json: &'a mut Json) -> &'a mut Json {
@@ -43,7 +43,9 @@ impl Map {
         json.raw(",\"byte_strides\":").ints(map.byte_strides().iter().map(|s| *s as i64));
         json.raw(",\"box\":").ints(map.box_extents().iter().map(|e| i64::from(*e)));
         json.raw(",\"swizzle\":").string(name(map.swizzle()));
-        json.raw(",\"boxes\":").int(map.boxes()).raw(",\"at\":").each(self.listed(), |json, (at, place)| {
+        let left_out = (map.boxes() - TABLE).max(0);
+        json.raw(",\"boxes\":").int(map.boxes()).raw(",\"left_out\":").int(left_out);
+        json.raw(",\"at\":").each(self.first(TABLE), |json, (at, place)| {
             json.raw("{\"coordinates\":").ints(at).raw(",\"shared\":").int(place).raw("}");
         });
         json.raw("}")
@@ -61,10 +63,10 @@ impl fmt::Display for Map {
             }
         }
         write!(f, "swizzle {}", name(map.swizzle()))?;
-        for (n, (at, place)) in self.listed().enumerate() {
+        for (n, (at, place)) in self.first(SHOWN).enumerate() {
             write!(f, "\nbox {n} from {at:?} to +{place}")?;
         }
-        if map.boxes() > LISTED { write!(f, "\nand so on, {} boxes", map.boxes()) } else { Ok(()) }
+        if map.boxes() > SHOWN { write!(f, "\nand so on, {} boxes", map.boxes()) } else { Ok(()) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use warpwright::layout::{ComposedInverse, ComposedLayout, CoordinateLayout, IntTuple, Layout, Swizzle};
 
-/// Tables longer than this are `null`.
+/// Tables longer than this are `null`, and longer lists are cut, with a field that says how much is left out.
 pub const TABLE: i64 = 4096;
 
 /// JSON text that grows. Commas between the fields of an object are the writer's.
@@ -257,8 +257,12 @@ impl Json {
         self.raw("{\"offset\":").int(*offset).raw(",").fields(layout).raw("}")
     }
 
-    /// Part of a matrix that a thread has, with the offset in its function.
-    pub fn part(&mut self, (layout, offset): &(Layout, i64)) -> &mut Self {
+    /// Part of a matrix that a thread has, with the offset in its function; what still has a swizzle has it in front of that.
+    pub fn part(&mut self, (part, offset): &(ComposedLayout, i64)) -> &mut Self {
+        if !part.is_plain() {
+            return self.swizzled(part);
+        }
+        let layout = &part.layout;
         self.raw("{").form(layout).raw(",\"offset\":").int(*offset).raw(",\"table\":");
         self.table(layout.size().value(), |i| offset + layout.eval(i)).raw("}")
     }

@@ -58,9 +58,8 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
         }
         Operation::Slice(two) => (slice(two)?, &two.common),
         Operation::Dice(Two { a, b, common }) => {
-            let n = Notation::of([a, b], common.dynamic);
-            let l = n.layout("dice", a)?;
-            (n.tree("a coordinate", b)?.coord(|coord| l.dice(coord))?.into(), common)
+            let (n, l) = composed(a, common)?;
+            (Answer::Layout(n.tree("a coordinate", b)?.coord(|coord| l.dice(coord))?), common)
         }
         Operation::Coalesce { layout, profile, common } => {
             let (n, l) = composed(layout, common)?;
@@ -138,8 +137,8 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
             };
             (l.into(), common)
         }
-        Operation::Like(one) => plain(one, "like", Layout::make_like)?,
-        Operation::FragmentLike(one) => plain(one, "fragment-like", Layout::fragment_like)?,
+        Operation::Like(one) => of(one, |l| Ok(l.make_like()?.into()))?,
+        Operation::FragmentLike(one) => of(one, |l| Ok(l.fragment_like()?.into()))?,
         Operation::Upcast(Scaled { layout, n, common }) => {
             (Answer::Layout(composed(layout, common)?.1.upcast(*n)?), common)
         }
@@ -165,7 +164,7 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
         Operation::MaxAlignment(One { layout, common }) => {
             (Answer::Int(composed(layout, common)?.1.max_alignment()?), common)
         }
-        Operation::Nullspace(one) => plain(one, "nullspace", Layout::nullspace)?,
+        Operation::Nullspace(one) => of(one, |l| Ok(l.nullspace()?.into()))?,
         Operation::LocalTile { layout, tiler, coordinate, common } => {
             let n = Notation::of([layout, tiler], common.dynamic);
             let l = n.composed(layout)?;
@@ -208,7 +207,7 @@ pub fn answer(operation: &Operation) -> anyhow::Result<(Answer, &Common)> {
         }
         Operation::Tv { tiled, common } => (tiled::tv(tiled, common)?.into(), common),
         Operation::Partition { matrix, thread, tiled, nested, common } => {
-            (Answer::Part(tiled::partition(matrix, *thread, tiled, *nested, common)?), common)
+            (part(tiled::partition(matrix, *thread, tiled, *nested, common)?), common)
         }
         Operation::Print { common, .. } => (Answer::Text(String::new()), common),
     })
@@ -225,15 +224,6 @@ fn of(
     f: impl Fn(&ComposedLayout) -> Of<ComposedLayout>,
 ) -> anyhow::Result<(Answer, &Common)> {
     Ok((Answer::Layout(f(&composed(layout, common)?.1)?), common))
-}
-
-/// An operation that is defined without a swizzle.
-fn plain<'a>(
-    One { layout, common }: &'a One,
-    name: &'static str,
-    f: impl Fn(&Layout) -> Of<Layout>,
-) -> anyhow::Result<(Answer, &'a Common)> {
-    Ok((f(&Notation::of([layout], common.dynamic).layout(name, layout)?)?.into(), common))
 }
 
 fn inverse(

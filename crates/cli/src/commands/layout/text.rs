@@ -74,7 +74,8 @@ fn excerpt(text: &str, at: usize) -> (String, usize) {
     (format!("{before}{shown}{behind}"), at - first + before.chars().count())
 }
 
-fn refused(what: &'static str, text: &str, error: LayoutError) -> TextError {
+/// What was typed is not `what`: where it is wrong, or why.
+pub fn refused(what: &'static str, text: &str, error: LayoutError) -> TextError {
     match error {
         LayoutError::Parse { at, expected } => {
             let column = text.get(..at).map_or(at, |before| before.chars().count());

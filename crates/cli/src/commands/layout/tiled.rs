@@ -2,10 +2,10 @@
 
 use super::args::{Common, Tiled};
 use super::batch::permuted;
-use super::text::{Notation, TextError};
+use super::text::{Notation, TextError, refused};
 use warpwright::layout::atom::{CopyAtom, MmaAtom};
 use warpwright::layout::picture::Picture;
-use warpwright::layout::{Layout, Operand, Side, Swizzle, TiledCopy, TiledMma, layout};
+use warpwright::layout::{ComposedLayout, Layout, LayoutError, Operand, Side, Swizzle, TiledCopy, TiledMma, layout};
 
 /// What `--copy` and `--mma` describe together.
 enum Kind {
@@ -42,7 +42,7 @@ impl Tiled {
                     Some(atoms) => notation.layout("--atoms", atoms)?,
                     None => layout!((1, 1, 1)),
                 };
-                let mma = TiledMma::new(MmaAtom::named(name)?, &atoms)?;
+                let mma = TiledMma::new(MmaAtom::named(name)?, &atoms).map_err(|e| self.arranged(e))?;
                 Some(match &self.permute {
                     Some(permute) => permuted(mma, &notation.tree("a tiler of m, n and k", permute)?)?,
                     None => mma,
@@ -52,7 +52,8 @@ impl Tiled {
         let copy = self.copy.as_ref().map(|name| CopyAtom::named(name, self.bits)).transpose()?;
         Ok(match (copy, mma) {
             (Some(atom), Some(mma)) => {
-                Kind::Copy(Box::new(TiledCopy::for_mma(atom, self.bits, &mma, self.operand()?)?), side)
+                let copy = TiledCopy::for_mma(atom, self.bits, &mma, self.operand()?).map_err(|e| self.arranged(e))?;
+                Kind::Copy(Box::new(copy), side)
             }
             (Some(atom), None) => {
                 let needed = "a copy needs --threads and --values (or --mma and --operand), as in --threads (32,8) --values (4,1)";
@@ -70,6 +71,16 @@ impl Tiled {
         })
     }
 
+    /// What is refused because of `--atoms`, by that name.
+    fn arranged(&self, error: LayoutError) -> anyhow::Error {
+        match (&self.atoms, error) {
+            (Some(atoms), LayoutError::AtomArrangement { .. } | LayoutError::NotApart { .. }) => {
+                refused("an arrangement of atoms for --atoms", atoms, error).into()
+            }
+            _ => error.into(),
+        }
+    }
+
     fn notation<'a>(&'a self, more: impl IntoIterator<Item = &'a String>, common: &Common) -> Notation {
         let options = [&self.threads, &self.values, &self.atoms, &self.permute];
         Notation::of(options.into_iter().flatten().chain(more), common.dynamic)
@@ -80,7 +91,7 @@ impl Tiled {
 pub fn tv(tiled: &Tiled, common: &Common) -> anyhow::Result<Layout> {
     Ok(match tiled.kind(tiled.notation([], common))? {
         Kind::Copy(copy, side) => copy.tv(side)?,
-        Kind::Mma(mma) => mma.tv(tiled.operand()?)?,
+        Kind::Mma(mma) => mma.tv(tiled.operand()?).map_err(|e| tiled.arranged(e))?,
     })
 }
 
@@ -91,19 +102,21 @@ pub fn partition(
     tiled: &Tiled,
     nested: bool,
     common: &Common,
-) -> anyhow::Result<(Layout, i64)> {
+) -> anyhow::Result<(ComposedLayout, i64)> {
     let notation = tiled.notation([matrix], common);
-    let matrix = notation.layout("partition", matrix)?;
+    let matrix = notation.composed(matrix)?;
     let kind = tiled.kind(notation)?;
     let (part, offset) = match kind {
-        Kind::Copy(copy, side) => copy.partition(side, &matrix, thread)?,
-        Kind::Mma(mma) => mma.partition(tiled.operand()?, &matrix, thread)?,
+        Kind::Copy(copy, side) => copy.partition_swizzled(side, &matrix, thread)?,
+        Kind::Mma(mma) => mma.partition_swizzled(tiled.operand()?, &matrix, thread)?,
     };
     let part = if nested {
         part
     } else {
-        let modes = (0..part.rank()).map(|i| part.mode(i).coalesce()).collect::<Result<Vec<_>, _>>()?;
-        Layout::concat(&modes)?
+        {
+            let modes = (0..part.rank()).map(|i| part.layout.mode(i).coalesce()).collect::<Result<Vec<_>, _>>()?;
+            ComposedLayout { layout: Layout::concat(&modes)?, ..part }
+        }
     };
     Ok((part, offset))
 }
@@ -113,7 +126,7 @@ pub fn picture(what: Option<&str>, tile: Option<&str>, tiled: &Tiled, common: &C
     let Some(text) = what else {
         return Ok(match tiled.kind(tiled.notation([], common))? {
             Kind::Copy(copy, _) => Picture::of_copy(&copy)?,
-            Kind::Mma(mma) => Picture::of_mma(&mma)?,
+            Kind::Mma(mma) => Picture::of_mma(&mma).map_err(|e| tiled.arranged(e))?,
         });
     };
     if let Ok(swizzle) = text.parse::<Swizzle>() {

@@ -224,6 +224,16 @@ fn composed_ops(v: Input<'_>, json: &mut Json) -> Done {
         Some(ComposedInverse::Swizzled(inverse)) => return written(&c, &inverse, json),
         None => {}
     }
+    let plain = match v.word("op")? {
+        "make_layout_like" => Some(c.make_like()?),
+        "make_fragment_like" => Some(c.fragment_like()?),
+        "nullspace" => Some(c.nullspace()?),
+        _ => None,
+    };
+    if let Some(plain) = plain {
+        json.layout(&plain);
+        return Ok(());
+    }
     let result = match v.word("op")? {
         "composition" => c.compose(&v.layout("b")?)?,
         "composition_by_mode" => tiled(ComposedLayout::compose_by)?,
@@ -246,6 +256,7 @@ fn composed_ops(v: Input<'_>, json: &mut Json) -> Done {
         "blocked_product" => c.blocked_product(&v.layout("b")?)?,
         "raked_product" => c.raked_product(&v.layout("b")?)?,
         "slice" => v.tree("coord")?.coord(|coord| c.slice(coord))?,
+        "dice" => v.tree("coord")?.coord(|coord| c.dice(coord))?,
         op => {
             return Err(BatchError::Field {
                 field: "op".into(),

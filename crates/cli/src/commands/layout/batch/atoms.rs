@@ -209,6 +209,11 @@ fn copy_of(v: Input<'_>) -> Result<(CopyAtom, u32), BatchError> {
     Ok((CopyAtom::named(v.word("copy")?, bits)?, bits))
 }
 
+/// A part at an offset: of what still has a swizzle, in front of it.
+fn part_of((part, offset): (ComposedLayout, i64)) -> Result<(ComposedLayout, i64), LayoutError> {
+    if part.is_plain() { Ok((part, offset)) } else { Ok((part.joined(offset)?, 0)) }
+}
+
 /// The threads that the input asks for, or all that a block can have.
 fn threads(v: Input<'_>, all: i64) -> Result<Vec<i64>, BatchError> {
     const BLOCK: i64 = 1024;
@@ -218,20 +223,25 @@ fn threads(v: Input<'_>, all: i64) -> Result<Vec<i64>, BatchError> {
 fn tiled_mma(v: Input<'_>, json: &mut Json) -> Done {
     let mma = mma_of(v)?;
     let operands = [("c", Operand::C), ("a", Operand::A), ("b", Operand::B)];
-    let matrices = [v.layout("c")?, v.layout("a")?, v.layout("b")?];
+    let matrices = [v.maybe_swizzled("c")?, v.maybe_swizzled("a")?, v.maybe_swizzled("b")?];
     json.raw("{\"size\":").int(mma.threads()).raw(",\"tile_mnk\":").ints(mma.tile_mnk());
     json.raw(",\"thr_layout_vmnk\":").layout(mma.thr_layout_vmnk());
     for ((letter, operand), matrix) in operands.iter().zip(&matrices) {
-        let (tv, frg) = (mma.tv(*operand)?, mma.thrfrg(*operand, matrix)?);
+        let (tv, frg) = (mma.tv(*operand)?, mma.thrfrg_swizzled(*operand, matrix)?);
         json.raw(",\"tv_").raw(letter).raw("\":").layout(&tv);
-        json.raw(",\"thrfrg_").raw(letter).raw("\":").short(&frg);
+        json.raw(",\"thrfrg_").raw(letter).raw("\":");
+        if frg.is_plain() {
+            json.short(&frg.layout)
+        } else {
+            json.swizzled(&frg)
+        };
     }
     // Ids may have gaps, as a quad pair's: all up to the last one.
     let ids = mma.thr_layout_vmnk();
     let parts = threads(v, ids.size().value().max(ids.cosize().value()))?
         .into_iter()
         .map(|thread| {
-            let part = |i: usize| mma.partition(operands[i].1, &matrices[i], thread);
+            let part = |i: usize| part_of(mma.partition_swizzled(operands[i].1, &matrices[i], thread)?);
             Ok((thread, [part(0)?, part(1)?, part(2)?]))
         })
         .collect::<Result<Vec<_>, LayoutError>>()?;
@@ -247,13 +257,13 @@ fn tiled_mma(v: Input<'_>, json: &mut Json) -> Done {
 }
 
 fn partitions(v: Input<'_>, json: &mut Json, copy: &TiledCopy) -> Done {
-    let data = v.layout("data")?;
+    let data = v.maybe_swizzled("data")?;
     json.raw("{\"size\":").int(copy.threads()).raw(",\"tiler_mn\":").tuple(&copy.tiler());
     json.raw(",\"tv_s\":").layout(&copy.tv(Side::Source)?).raw(",\"tv_d\":").layout(&copy.tv(Side::Destination)?);
     let parts = threads(v, copy.threads())?
         .into_iter()
         .map(|thread| {
-            let part = |side| copy.partition(side, &data, thread);
+            let part = |side| part_of(copy.partition_swizzled(side, &data, thread)?);
             Ok((thread, part(Side::Source)?, part(Side::Destination)?))
         })
         .collect::<Result<Vec<_>, LayoutError>>()?;

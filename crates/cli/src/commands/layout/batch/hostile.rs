@@ -252,6 +252,11 @@ const SUITABLE: &[&str] = &[
     r#"{"family":"cute_umma_atom","in":{"atom":"SM100_MMA_F16BF16_SS","m":128,"n":64,"a":"f16","b":"f16","c":"f32"}}"#,
     r#"{"family":"cute_tiled_copy","in":{"copy":"UniversalCopy<uint128_t>","bits":32,"thr":{"shape":[4,2],"stride":[1,4]},"val":{"shape":[4,1],"stride":[1,0]},"data":{"shape":[32,4],"stride":[1,32]},"threads":[1]}}"#,
     r#"{"family":"cute_tiled_mma","in":{"atom":"SM80_16x8x8_F32F16F16F32_TN","atom_layout_mnk":{"shape":[2,1,1],"stride":[1,2,2]},"permutations":[32,null,8],"c":{"shape":[64,16],"stride":[1,64]},"a":{"shape":[64,8],"stride":[1,64]},"b":{"shape":[16,8],"stride":[1,16]},"threads":[5]}}"#,
+    r#"{"family":"cute_tiled_copy","in":{"copy":"UniversalCopy<uint32_t>","bits":32,"thr":{"shape":[2,2],"stride":[1,2]},"val":{"shape":[1,1],"stride":[0,0]},"data":{"swizzle":[2,0,2],"offset":16,"layout":{"shape":[16,8],"stride":[1,16]}},"threads":[3]}}"#,
+    r#"{"family":"cute_tiled_mma","in":{"atom":"SM80_16x8x8_F32F16F16F32_TN","atom_layout_mnk":{"shape":[2,1,1],"stride":[1,2,2]},"c":{"shape":[64,16],"stride":[1,64]},"a":{"swizzle":[1,3,3],"offset":3,"layout":{"shape":[64,8],"stride":[8,1]}},"b":{"swizzle":[1,1,-2],"layout":{"shape":[16,8],"stride":[1,16]}},"threads":[5]}}"#,
+    r#"{"family":"cute_composed_ops","in":{"op":"dice","swizzle":[2,0,2],"offset":3,"layout":{"shape":[8,[2,4]],"stride":[8,[4,1]]},"coord":[null,[1,null]]}}"#,
+    r#"{"family":"cute_composed_ops","in":{"op":"nullspace","swizzle":[2,0,2],"offset":0,"layout":{"shape":[8,[2,4]],"stride":[8,[0,1]]}}}"#,
+    r#"{"family":"cute_composed_ops","in":{"op":"right_inverse","swizzle":[2,0,2],"offset":16,"layout":{"shape":[8,[2,4]],"stride":[8,[4,1]]}}}"#,
     r#"{"family":"cute_tiled_copy_mma","in":{"copy":"SM75_U32x4_LDSM_N","bits":16,"operand":"A","atom":"SM80_16x8x16_F32F16F16F32_TN","atom_layout_mnk":{"shape":[2,2,1],"stride":[1,2,4]},"permutations":[32,32,16],"data":{"shape":[64,32],"stride":[32,1]},"threads":[5]}}"#,
 ];
 

@@ -4,28 +4,23 @@
 //! `{"family": "cute_composition", "in": {…}}` with the families and inputs of the oracle; the answer is
 //! `{"ok": …}` in the form of the oracle's `out`, or `{"error": "…"}`. Where the oracle chose points or threads at random,
 //! `in` may name them (`points`, `beyond`, `threads`); without that, all are given, as long as they are not too many to list.
+//! What threads copy or hold may lie behind a swizzle: `{"swizzle": […], "offset": …, "layout": {…}}` instead of a layout.
 
 mod algebra;
 mod atoms;
 #[cfg(test)]
 mod hostile;
 mod read;
+mod request;
 
 pub use atoms::permuted;
 
 use super::json::Json;
 use rayon::prelude::*;
 use read::{BatchError, Input};
-use serde::Deserialize;
+use request::Request;
 use serde_json::Value;
 use std::io::{self, BufRead, ErrorKind, Write};
-
-#[derive(Deserialize)]
-struct Request {
-    family: String,
-    #[serde(rename = "in")]
-    input: Value,
-}
 
 /// Answers the lines of `input` in order, as soon as they are there; whether every line was a request.
 ///
@@ -104,22 +99,13 @@ impl Chunk {
 fn answer(line: &[u8], json: &mut Json) -> bool {
     let start = json.0.len();
     json.raw("{\"ok\":");
-    let done = request(line).and_then(|Request { family, input }| ok(&family, &input, json));
+    let done = Request::read(line).and_then(|Request { family, input }| ok(&family, &input, json));
     if let Err(error) = &done {
         json.0.truncate(start);
         json.raw("{\"error\":").string(&error.to_string());
     }
     json.raw("}");
     !done.is_err_and(|error| error.is_malformed())
-}
-
-fn request(line: &[u8]) -> Result<Request, BatchError> {
-    match line.trim_ascii_start().first() {
-        // A list would do for serde.
-        Some(b'{') => serde_json::from_slice(line).map_err(|e| BatchError::Json(e.to_string())),
-        Some(_) => Err(BatchError::Json("it does not start with {".to_owned())),
-        None => Err(BatchError::Json("the line is empty".to_owned())),
-    }
 }
 
 /// Writes the result of a family.
@@ -180,6 +166,21 @@ mod tests {
             ("[]", "not a JSON object"),
             (r#"["cute_swizzle",{"bits":1,"base":0,"shift":2}]"#, "it does not start with {"),
             ("\n", "the line is empty"),
+            (r#"{"family":"cute_filter","family":"cute_filter","in":{}}"#, "duplicate field `family` at line 1"),
+            (r#"{"family":"cute_filter","in":{},"x":1,"x":2}"#, "duplicate field `x`"),
+            (
+                r#"{"family":"cute_filter","in":{"layout":{"shape":4,"stride":1},"layout":{"shape":8,"stride":1}}}"#,
+                "duplicate field `layout` at line 1 column 70",
+            ),
+            (r#"{"family":"cute_filter","in":{"layout":{"shape":4,"stride":1,"shape":8}}}"#, "duplicate field `shape`"),
+            (
+                r#"{"family":"cute_zipped_divide","in":{"a":{"shape":4,"stride":1},"tiler":[{"shape":2,"stride":1,"stride":1}]}}"#,
+                "duplicate field `stride`",
+            ),
+            (r#"{"family":"cute_filter"}"#, "missing field `in`"),
+            (r#"{"in":{}}"#, "missing field `family`"),
+            (r#"{"family":7,"in":{}}"#, "`family` is 7, but must be a string"),
+            (r#"{"family":"cute_filter","in":{}} x"#, "trailing characters"),
             (r#"{"family":"cute_nothing","in":{}}"#, "`cute_nothing` is not a family"),
             (r#"{"family":"cute_coalesce","in":{}}"#, "`in.layout` is missing, but must be a layout"),
             (r#"{"family":"cute_coalesce","in":{"layout":{"shape":[2,"x"],"stride":[1,2]}}}"#, "must be an integer"),

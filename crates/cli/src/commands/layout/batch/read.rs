@@ -194,6 +194,20 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// A layout, or an object with what [`composed`](Self::composed) reads.
+    pub fn maybe_swizzled(self, field: &str) -> Result<ComposedLayout, BatchError> {
+        let inner = Input(self.get(field));
+        if !inner.has("swizzle") {
+            return Ok(self.layout(field)?.into());
+        }
+        inner.composed().map_err(|error| match error {
+            BatchError::Field { field: of, expected, found } => {
+                BatchError::Field { field: format!("{field}.{of}"), expected, found }
+            }
+            error => error,
+        })
+    }
+
     /// `swizzle ∘ offset ∘ layout`.
     pub fn composed(self) -> Result<ComposedLayout, BatchError> {
         let offset = if self.has("offset") { self.int("offset")? } else { 0 };
