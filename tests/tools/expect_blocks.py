@@ -171,6 +171,8 @@ def rows():
     yield row("e4m3_swapped_sm90", "sm90", "e4m3", "e8m0", 32, swap=True, kind="edges", tile=[64, 128, 64], schedule="pingpong", atoms=True, ci=True)
     yield row("e4m3_pingpong", "sm90", "e4m3", "e4m3", 16, schedule="pingpong", scheduler="persistent", atoms=True, kind="edges", ci=True)
     yield row("i8_columns_in_atoms", "sm80", "e4m3", "e8m0", 64, a="i8", run="columns", atoms=True, kind="relu", tile=[64, 32, 64], extents=[3, 67, 141, 80], ci=True)
+    # Of tiles whose parts of K are several blocks', the last to finish has the blocks.
+    yield row("e4m3_stream_k", "sm90", "e4m3", "e8m0", 32, scheduler="streamk", **wide | {"extents": [1, 140, 272, 400]}, ci=True)
     # Two elements to a byte, the last of an odd line alone.
     odd = {"kind": "edges", "extents": [2, 67, 141, 48]}
     yield row("nvfp4_odd", "sm80", "e2m1", "e4m3", 16, **odd, atoms=True, ci=True)

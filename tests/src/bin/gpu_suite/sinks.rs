@@ -38,6 +38,8 @@ pub fn cost(device: &Device, small: bool) -> Part {
             ("bias, relu, amax", "d = relu(amax(s, acc + row(bias)))"),
             ("bias, relu, amax, aux", "d = relu(aux_store(z, amax(s, acc + row(bias))))"),
             ("row sums", "d = reduce_rows<sum>(r, acc)"),
+            ("f32 scale factors of 128", "d = quantize_rows<e4m3, f32, 128>(f, acc)"),
+            ("e8m0 scale factors of 32", "d = quantize_rows<e4m3, e8m0, 32>(g, acc)"),
         ] {
             lines.push(format!("{what} {:+.2} %", 100.0 * (overhead(device, text)? - 1.0)));
         }
@@ -60,19 +62,28 @@ fn overhead(device: &Device, text: &str) -> Result<f64> {
         (Tensor::<e4m3>::zeros_on(&stream, layout(SIZE))?, Tensor::<e4m3>::zeros_on(&stream, layout(SIZE))?);
     let bias = Tensor::<f32>::zeros_on(&stream, layout(1))?;
     let mut r = Tensor::<f32>::zeros_on(&stream, layout(1))?;
+    let mut f = Tensor::<f32>::zeros_on(&stream, Strided::dense(SIZE, SIZE / 128, Order::RowMajor))?;
+    let mut g = Tensor::<e8m0>::zeros_on(&stream, Strided::dense(SIZE, SIZE / 32, Order::RowMajor))?;
     let mut s = Tensor::<f32>::zeros_on(&stream, Strided::dense(1, 1, Order::RowMajor))?;
     let names = [
         ("bias", NameKind::Operand(Dtype::F32)),
         ("s", NameKind::Output(Dtype::F32)),
         ("r", NameKind::Output(Dtype::F32)),
         ("z", NameKind::Output(Dtype::E4m3)),
+        ("f", NameKind::Output(Dtype::F32)),
+        ("g", NameKind::Output(Dtype::E8m0)),
     ];
     let parsed = expression(text, &names)?;
     let desc = GemmDesc { d: Dtype::E4m3, ..GemmDesc::new(ArchId::SM90, Dtype::E4m3, Dtype::F32) };
     let plain = AnyGemm::new(&desc, device)?;
     let fused = AnyGemm::new(&GemmDesc { epilogue: parsed.node, ..desc }, device)?;
-    let outputs: [(&str, RawViewMut<'_>); 3] =
-        [("s", s.view_mut()?.into_raw()), ("r", r.view_mut()?.into_raw()), ("z", z.view_mut()?.into_raw())];
+    let outputs: [(&str, RawViewMut<'_>); 5] = [
+        ("s", s.view_mut()?.into_raw()),
+        ("r", r.view_mut()?.into_raw()),
+        ("z", z.view_mut()?.into_raw()),
+        ("f", f.view_mut()?.into_raw()),
+        ("g", g.view_mut()?.into_raw()),
+    ];
     let mut args = Args::new();
     for name in parsed.names() {
         match outputs.iter().find(|(output, _)| *output == name) {
