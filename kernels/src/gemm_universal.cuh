@@ -7,7 +7,8 @@
 //               combine(accumulators): adds the parts of a cluster's blocks, true for the one that leads
 //               end_of_tile(), after which shared memory may be filled for the next tile
 //               takes(turn): whether this thread's warps compute that tile, else skip(work)
-//               has_producer: is_producer() threads call produce(scheduler, share), the others begin(), consume and end()
+//               has_producer: is_producer() threads call produce(scheduler, share), the others begin(), consume and end();
+//               both wait for the grids before this one, and until then read nothing of global memory but parameters
 //               alternates: warp groups take tiles in turn; await(turn) before its products, pass(turn) after them
 //               roles.cuh has all this for mainloops of one role
 //   Accumulators  for_each_vector(f) for fix-up (fixup.cuh); what the epilogue reads (visitor.cuh)
@@ -67,8 +68,6 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
     const unsigned shared = ptx::shared_address(shared_memory);
     Scheduler scheduler(params.scheduler);
     Mainloop mainloop(params, shared);
-    // Up to here nothing of global memory was touched but parameters.
-    ptx::wait_for_grids_before();
     if constexpr (Mainloop::has_producer) {
         if (mainloop.is_producer()) {
             mainloop.produce(scheduler, Share<Mainloop, typename Visitor::Epilogue>{params, mainloop});
@@ -78,6 +77,8 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
             mainloop.end();
         }
     } else {
+        // Up to here nothing of global memory was touched but parameters.
+        ptx::wait_for_grids_before();
         consume<Visitor>(params, scheduler, mainloop, shared);
     }
 }

@@ -217,6 +217,8 @@ struct Sm90WarpSpecialized {
     // With ping-pong one warp group alone reads a stage.
     static constexpr unsigned reading_warps = cfg::pingpong ? 4 : consumer_warps;
     static constexpr bool lends = cfg::lent_stages > 0;
+    // Warps that make barriers, each those of some stages.
+    static constexpr unsigned makers = 4;
     // A stage is read by as many blocks as load for this one.
     static constexpr unsigned readers = Sm90Cluster::producers<Loader>;
 
@@ -236,28 +238,21 @@ struct Sm90WarpSpecialized {
                 if (group == g) rows = OperandA::part_step(g * Accumulators::parts);
             }
         }
-        if (threadIdx.x == 32) Loader::prefetch(params);
-        // The warp that loads makes the barriers, a lane those of a stage, and waits for nobody of its block.
-        const bool first = uniform(threadIdx.x / 32) == consumer_warps;
-        if (first) {
-            const unsigned lane = threadIdx.x % 32;
-            if (lane < cfg::stages) {
-                ptx::mbarrier_init(full(lane), Loader::arrivals);
-                ptx::mbarrier_init(empty(lane), reading_warps * readers);
+        const unsigned warp = uniform(threadIdx.x / 32);
+        if (warp == consumer_warps + 1 && ptx::elect_one()) Loader::prefetch(params);
+        // The hardware makes one barrier after the other, a warp at a time.
+        if (warp < makers && ptx::elect_one()) {
+#pragma unroll
+            for (unsigned i = 0; i < cfg::stages; i += makers) {
+                if (i + warp >= cfg::stages) break;
+                ptx::mbarrier_init(full(i + warp), Loader::arrivals);
+                ptx::mbarrier_init(empty(i + warp), reading_warps * readers);
             }
-            if (lane == 0) {
+            if (warp == 0) {
                 if constexpr (lends) ptx::mbarrier_init(returned(), reading_warps * readers);
                 sum.init();
             }
             ptx::fence_mbarrier_init();
-            __syncwarp();
-        }
-        if constexpr (cfg::cluster_size > 1) {
-            ptx::cluster_meet();
-        } else if (first) {
-            ptx::barrier_arrive(0, cfg::threads);
-        } else {
-            ptx::barrier_sync(0, cfg::threads);
         }
     }
 
@@ -288,12 +283,16 @@ struct Sm90WarpSpecialized {
     // The producer: loads its share of everything that the scheduler yields.
     template <class Scheduler, class Share>
     __device__ __forceinline__ void produce(Scheduler& scheduler, const Share& share) {
+        // Found while others make the barriers, and held so that the compiler does not find it later.
+        Work given = scheduler.first();
+        asm volatile("" : "+r"(given.tile_m), "+r"(given.tile_n), "+r"(given.k_begin), "+r"(given.group));
+        meet();
         ptx::setmaxnreg_dec<cfg::producer_registers>();
         if (!Loader::takes_part()) return;
         Loader loader(params, shared, place);
         unsigned before = 1;  // the parity of the phase in which the tile before is stored: that of none is over
 #pragma unroll 1
-        for (Work given = scheduler.first(); given.valid; given = scheduler.next()) {
+        for (; given.valid; given = scheduler.next()) {
             const Work work = share(given);
             // Beyond the end of K everything reads as zero.
             const unsigned beyond = cfg::tile_k + params.depth / cfg::tile_k * cfg::tile_k;
@@ -323,7 +322,10 @@ struct Sm90WarpSpecialized {
     }
 
     // A consumer, before its first tile.
-    __device__ __forceinline__ void begin() const { ptx::setmaxnreg_inc<cfg::consumer_registers>(); }
+    __device__ __forceinline__ void begin() const {
+        meet();
+        ptx::setmaxnreg_inc<cfg::consumer_registers>();
+    }
 
     // A consumer: one tile.
     template <class Sums>
@@ -375,6 +377,16 @@ struct Sm90WarpSpecialized {
     }
 
    private:
+    // Until all barriers are made. Up to here nothing of global memory was touched but parameters.
+    static __device__ __forceinline__ void meet() {
+        if constexpr (cfg::cluster_size > 1) {
+            ptx::cluster_meet();
+        } else {
+            __syncthreads();
+        }
+        ptx::wait_for_grids_before();
+    }
+
     // Tells the compiler what it cannot see: that a warp agrees on a value, which may live in a uniform register.
     static __device__ __forceinline__ unsigned uniform(unsigned x) { return __shfl_sync(0xffffffff, x, 0); }
 
