@@ -42,29 +42,39 @@ __device__ __forceinline__ TileLoad<T, V> load_tile(const TensorArg& t, const Co
     return x;
 }
 
-// Elements of 4 bits, in a matrix that is contiguous along the vector and whose lines begin at whole bytes. Every lane calls, and where
-// a vector is one element, neighbouring lanes have neighbours.
+// Elements of 4 or 6 bits, in a matrix that is contiguous along the vector and whose lines begin at whole bytes, as four of them do.
+// Every lane calls, and where a vector has fewer, neighbouring lanes have neighbours.
 template <int A, class T, int V>
 __device__ __forceinline__ void store_packed(const TensorArg& t, const Coordinates& c, const Vector<T, V>& x) {
-    unsigned char* p = static_cast<unsigned char*>(const_cast<void*>(t.pointer)) + offset_of<true>(t, c) / 2;
-    unsigned word = x.words[0], count = c.count;
-    if constexpr (V == 1) {
-        const unsigned other = __shfl_xor_sync(~0u, word | count << 4, 1);
-        if (threadIdx.x % 2 != 0) return;
-        word |= (other & 15) << 4;
-        count += other >> 4;
+    constexpr int bits = bits_of<T>, lanes = V < 4 ? 4 / V : 1;
+    unsigned char* p = static_cast<unsigned char*>(const_cast<void*>(t.pointer)) + offset_of<true>(t, c) * bits / 8;
+    unsigned long long all = x.words[0];
+    if constexpr (V * bits > 32) all |= static_cast<unsigned long long>(x.words[1]) << 32;
+    unsigned count = c.count;
+    if constexpr (lanes > 1) {
+        const unsigned lane = threadIdx.x % lanes;
+        unsigned word = x.words[0] << lane * (V * bits);
+#pragma unroll
+        for (unsigned other = 1; other < lanes; other *= 2) {
+            word |= __shfl_xor_sync(~0u, word, other);
+            count += __shfl_xor_sync(~0u, count, other);
+        }
+        if (lane != 0) return;
+        all = word;
     }
-    if constexpr (V == 8 && A >= V) {
+    if constexpr (V * bits == 32 && A >= V) {
         if (count == V) {
-            ptx::st_global<4>(p, &word);
+            ptx::st_global<4>(p, x.words);
             return;
         }
     }
 #pragma unroll
-    for (unsigned v = 0; v < (V == 1 ? 2 : V); v += 2) {
-        // Its neighbour, which is no element, stays.
-        unsigned byte = v + 1 == count ? p[v / 2] & 0xf0 | word >> 4 * v & 15 : word >> 4 * v;
-        if (v < count) ptx::st_global<1>(p + v / 2, &byte);
+    for (int byte = 0; byte < lanes * V * bits / 8; ++byte) {
+        const int there = static_cast<int>(count) * bits - 8 * byte;
+        unsigned value = static_cast<unsigned>(all >> 8 * byte) & 0xff;
+        // What is behind the last element stays.
+        if (there > 0 && there < 8) value = value & ((1u << there) - 1) | p[byte] & 0xff << there;
+        if (there > 0) ptx::st_global<1>(p + byte, &value);
     }
 }
 

@@ -28,9 +28,9 @@ pub fn element(element: Dtype) -> bool {
     matches!(element, F64 | F32 | Tf32 | F16 | Bf16 | E4m3 | E5m2 | I32 | I8 | U8)
 }
 
-/// Whether D, and matrices beside it, can be of an element: what can be read, and e2m1.
+/// Whether D, and matrices beside it, can be of an element: what can be read, and what is packed.
 pub fn stored(dtype: Dtype) -> bool {
-    element(dtype) || dtype == Dtype::E2m1
+    element(dtype) || matches!(dtype, Dtype::E3m2 | Dtype::E2m3 | Dtype::E2m1 | Dtype::I4 | Dtype::U4)
 }
 
 /// Whether a tile scheduler has device code that feeds a schedule: warp groups that take tiles in turn do not put parts of one

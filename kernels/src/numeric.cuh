@@ -18,8 +18,20 @@ struct e4m3 {
 struct e5m2 {
     unsigned char bits;
 };
-// Two to a byte.
+// Packed in memory, where they are stored but not read.
+struct e3m2 {
+    unsigned char bits;
+};
+struct e2m3 {
+    unsigned char bits;
+};
 struct e2m1 {
+    unsigned char bits;
+};
+struct i4 {
+    unsigned char bits;
+};
+struct u4 {
     unsigned char bits;
 };
 using f32 = float;
@@ -36,7 +48,15 @@ constexpr bool is_same<T, T> = true;
 template <class T>
 constexpr int bits_of = 8 * sizeof(T);
 template <>
+constexpr int bits_of<e3m2> = 6;
+template <>
+constexpr int bits_of<e2m3> = 6;
+template <>
 constexpr int bits_of<e2m1> = 4;
+template <>
+constexpr int bits_of<i4> = 4;
+template <>
+constexpr int bits_of<u4> = 4;
 
 __device__ __forceinline__ float fma_rn(float x, float y, float z) { return __fmaf_rn(x, y, z); }
 __device__ __forceinline__ double fma_rn(double x, double y, double z) { return __fma_rn(x, y, z); }
@@ -84,11 +104,6 @@ __device__ __forceinline__ auto decode<e4m3>(unsigned bits, unsigned) {
 template <>
 __device__ __forceinline__ auto decode<e5m2>(unsigned bits, unsigned) {
     return ptx::cvt_f32_f16(static_cast<unsigned short>(bits << 8));
-}
-template <>
-__device__ __forceinline__ auto decode<e2m1>(unsigned bits, unsigned) {
-    // As f16 with the exponent 14 too low.
-    return ptx::cvt_f32_f16(static_cast<unsigned short>((bits & 8) << 12 | (bits & 7) << 9)) * 16384.0f;
 }
 template <>
 __device__ __forceinline__ auto decode<i8>(unsigned bits, unsigned) {
@@ -148,6 +163,14 @@ __device__ __forceinline__ unsigned encode_small(float x, float largest) {
     return x != x ? 0x7f : sign | code;
 }
 
+// The same with the sign next to the other bits, and no NaN, which the largest value stands for.
+template <int mantissa, int bias>
+__device__ __forceinline__ unsigned encode_finite(float x, float largest) {
+    constexpr unsigned sign = mantissa == 1 ? 8 : 32;
+    const unsigned code = encode_small<mantissa, bias>(x, largest);
+    return x != x ? sign - 1 : (code & 0x80 ? sign : 0) | code & (sign - 1);
+}
+
 __device__ __forceinline__ float single(int x) { return single(static_cast<double>(x)); }
 
 __device__ __forceinline__ int to_integer(int x) { return x; }
@@ -184,18 +207,17 @@ __device__ __forceinline__ unsigned encode_pair(X low, X high) {
 #else
         return encode_small<2, 15>(single(high), 57344.0f) << 8 | encode_small<2, 15>(single(low), 57344.0f);
 #endif
+    } else if constexpr (is_same<T, e3m2>) {
+        return encode_finite<2, 3>(single(high), 28.0f) << 6 | encode_finite<2, 3>(single(low), 28.0f);
+    } else if constexpr (is_same<T, e2m3>) {
+        return encode_finite<3, 1>(single(high), 7.5f) << 6 | encode_finite<3, 1>(single(low), 7.5f);
     } else if constexpr (is_same<T, e2m1>) {
-        // No NaN: the largest value stands for it.
-        const auto one = [](float x) {
-            const unsigned code = encode_small<1, 1>(x, 6.0f);
-            return x != x ? 7u : code >> 4 & 8 | code & 7;
-        };
-        return one(single(high)) << 4 | one(single(low));
+        return encode_finite<1, 1>(single(high), 6.0f) << 4 | encode_finite<1, 1>(single(low), 6.0f);
     } else {
-        constexpr int least = is_same<T, i8> ? -128 : 0, largest = is_same<T, i8> ? 127 : 255;
-        const unsigned x0 = min(max(to_integer(low), least), largest) & 0xff;
-        const unsigned x1 = min(max(to_integer(high), least), largest) & 0xff;
-        return x1 << 8 | x0;
+        constexpr int bits = bits_of<T>, values = 1 << bits, least = is_same<T, i8> || is_same<T, i4> ? -values / 2 : 0;
+        const unsigned x0 = min(max(to_integer(low), least), least + values - 1) & (values - 1);
+        const unsigned x1 = min(max(to_integer(high), least), least + values - 1) & (values - 1);
+        return x1 << bits | x0;
     }
 }
 
@@ -240,7 +262,15 @@ struct Vector {
     template <class X>
     static __device__ __forceinline__ Vector encode(const X (&x)[V]) {
         Vector y = {};
-        if constexpr (bits >= 32) {
+        if constexpr (bits < 8) {
+            unsigned long long all = 0;
+#pragma unroll
+            for (int v = 0; v < V; v += 2) {
+                all |= static_cast<unsigned long long>(encode_pair<T>(x[v], v + 1 < V ? x[v + 1] : X(0))) << v * bits;
+            }
+            y.words[0] = static_cast<unsigned>(all);
+            if constexpr (V * bits > 32) y.words[1] = static_cast<unsigned>(all >> 32);
+        } else if constexpr (bits >= 32) {
 #pragma unroll
             for (int v = 0; v < V; ++v) encode_wide<T>(&y.words[v * bits / 32], x[v]);
         } else {

@@ -139,11 +139,19 @@ def inputs(extents):
     return np.einsum("bmk,bnk->bmn", small(batch, m, k), small(batch, n, k)) + (np.arange(n) % 9 - 4.0)
 
 
-def beside(name, arch, extents):
+def beside(name, arch, extents, z="e2m1", scale="e4m3", block=16, **of):
     x = inputs(extents)
-    y, factors = blocks(x, "e2m1", "e4m3", 16, 2)
-    text = f"d = let x = {X}; select(const<1>, relu(x), aux_store(z, quantize_rows<e2m1, e4m3, 16>(f, x)))"
-    return given(name, arch, "f16", text, {"d": np.where(x < 0, 0, x), "z": element(y, "e2m1"), "f": factors}, extents=extents)
+    y, factors = blocks(x, z, scale, block, 2)
+    text = f"d = let x = {X}; select(const<1>, relu(x), aux_store(z, quantize_rows<{z}, {scale}, {block}>(f, x)))"
+    outputs = {"d": np.where(x < 0, 0, x), "z": element(y, z), "f": factors}
+    return given(name, arch, "f16", text, outputs, extents=extents, **of) | {"z": z}
+
+
+def integers(name, arch, extents, z, **of):
+    x = inputs(extents)
+    least = -8 if z == "i4" else 0
+    outputs = {"d": np.where(x < 0, 0, x), "z": np.clip(x, least, least + 15)}
+    return given(name, arch, "f16", f"d = relu(aux_store(z, {X}))", outputs, extents=extents, **of) | {"z": z}
 
 
 def nested(name, arch, **of):
@@ -177,10 +185,16 @@ def rows():
     odd = {"kind": "edges", "extents": [2, 67, 141, 48]}
     yield row("nvfp4_odd", "sm80", "e2m1", "e4m3", 16, **odd, atoms=True, ci=True)
     yield row("mxfp4_odd_swapped", "sm90", "e2m1", "e8m0", 32, **odd, swap=True, ci=True)
+    yield row("mxfp6_odd", "sm80", "e3m2", "e8m0", 32, **odd, atoms=True, ci=True)
+    yield row("mxfp6_odd_column_major", "sm90", "e2m3", "e8m0", 32, **odd, order="column", ci=True)
     yield row("nvfp4_columns_of_column_major", "sm80", "e2m1", "e4m3", 16, **odd, run="columns", order="column", ci=True)
     # In a matrix beside D, whose vectors are of one element; twice, the one of the other; and beside reductions.
     yield beside("nvfp4_beside_odd", "sm80", extents=[2, 67, 141, 48])
     yield beside("nvfp4_beside", "sm90", extents=[2, 70, 144, 48])
+    yield beside("mxfp6_beside_odd", "sm80", [1, 67, 141, 48], "e2m3", "e8m0", 32)
+    yield beside("mxfp6_beside", "sm90", [1, 70, 144, 48], "e3m2", "e8m0", 32, order="column")
+    yield integers("i4_beside_odd", "sm80", [2, 67, 141, 48], "i4")
+    yield integers("u4_beside", "sm90", [2, 72, 141, 48], "u4", order="column")
     yield nested("nested", "sm80")
     yield nested("nested_sm90", "sm90", order="column", tile=[128, 128, 64], schedule="cooperative")
     for i, name in enumerate(ELEMENTS):

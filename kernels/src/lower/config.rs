@@ -69,12 +69,14 @@ impl Tile {
 pub(crate) const SLAB_ROWS: usize = 16;
 
 /// Elements of D in one store: as many as its alignment allows, up to eight, if the slab's extent along which D is contiguous and
-/// the whole slab are whole numbers of them, of a lane's. Stores below a word are made one by one, but for elements that share a byte.
+/// the whole slab are whole numbers of them, of a lane's. Stores below a word are made one by one, but of elements below a byte, of which four are whole bytes.
 fn vector(plan: &KernelPlan, columns: usize) -> usize {
     let mut vector = plan.vector().min(8);
     let bits = plan.spec.d.bits();
-    if vector * bits < 32 {
-        vector = if bits < 8 { 8 / bits } else { 1 };
+    if bits < 8 {
+        vector = if vector < 8 { 4 } else { 8 };
+    } else if vector * bits < 32 {
+        vector = 1;
     }
     let along = if plan.along_rows() { SLAB_ROWS } else { columns };
     while vector > 1 && !(along.is_multiple_of(vector) && (SLAB_ROWS * columns).is_multiple_of(32 * vector)) {
