@@ -145,11 +145,14 @@ struct LineStep {
             float whole[Op::joined];
 #pragma unroll
             for (unsigned j = 0; j < Op::joined; ++j) whole[j] = Op::identity();
+            // Along D's direction four stay together.
+            constexpr unsigned width = along_rows == cfg::d_along_rows ? 4 : 1;
 #pragma unroll 4
-            for (unsigned j = part * unit; j < part * unit + unit; ++j) {
-                float y[1];
-                ptx::ld_shared_vector<1>(y, along_rows ? at(j, line) : at(line, j));
-                Op::join(whole, y[0]);
+            for (unsigned j = part * unit; j < part * unit + unit; j += width) {
+                float y[width];
+                ptx::ld_shared_vector<width>(y, along_rows ? at(j, line) : at(line, j));
+#pragma unroll
+                for (unsigned i = 0; i < width; ++i) Op::join(whole, y[i]);
             }
             put(joined(first_unit + part, first_line + line), whole);
         }

@@ -83,6 +83,17 @@ fn rules_about_numbers() {
         schedule: ScheduleId::TWO_SM,
         ..GemmDesc::new(ArchId::SM100, Dtype::F16, Dtype::F32)
     };
+    let blocks = |scale, block| {
+        let scales = spec::BlockScales {
+            element: Dtype::E4m3,
+            scale,
+            block,
+            run: spec::BlockRun::AlongRows,
+            order: spec::ScaleOrder::Strided,
+        };
+        spec::intern(spec::Node::Sink(spec::Sink::Quantize(scales), &spec::Node::LoadAcc))
+    };
+    let (by_128, mx) = (blocks(Dtype::F32, 128), blocks(Dtype::E8m0, 32));
     for (name, desc) in [
         ("too_many_stages", eight),
         ("stages_1", one),
@@ -90,6 +101,9 @@ fn rules_about_numbers() {
         ("tile_96", GemmDesc { tile: tile(96, 128, 64), ..f16 }),
         ("cluster_3x1", GemmDesc { cluster: tile(3, 1, 1), ..f16 }),
         ("two_sm_odd_cluster", pair),
+        ("blocks_cut_by_a_tile", GemmDesc { tile: tile(128, 64, 64), d: Dtype::E4m3, epilogue: by_128, ..f16 }),
+        ("blocks_of_another_output", GemmDesc { d: Dtype::E5m2, epilogue: mx, ..f16 }),
+        ("top_3_softmax", GemmDesc { epilogue: spec::intern(spec::Node::TopKSoftmax(3, &spec::Node::LoadAcc)), ..f16 }),
         ("no_accumulator", GemmDesc { epilogue: spec::intern(spec::Node::LoadRow(Dtype::F32)), ..f16 }),
     ] {
         assert_eq!(evaluated(name), [refusal(&desc)]);
