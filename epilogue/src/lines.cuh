@@ -95,14 +95,22 @@ struct TopKSoftmaxOp {
     }
 };
 
-// Where the scale factor of a line's block is.
+// Where the scale factor of a line's block goes.
+template <class Place>
+struct ScaleStore {
+    template <class Scale>
+    static __device__ __forceinline__ void put(const TensorArg& t, unsigned batch, unsigned line, unsigned block, unsigned code) {
+        Scale* to = static_cast<Scale*>(const_cast<void*>(t.pointer)) + batch * t.stride_batch + Place::at(t, line, block);
+        ptx::st_global<sizeof(Scale)>(to, &code);
+    }
+};
 template <bool along_m>
-struct StridedScales {
+struct StridedScales : ScaleStore<StridedScales<along_m>> {
     static __device__ __forceinline__ long long at(const TensorArg& t, unsigned line, unsigned block) {
         return along_m ? block * t.stride_m + line * t.stride_n : line * t.stride_m + block * t.stride_n;
     }
 };
-struct ScalesInAtoms {
+struct ScalesInAtoms : ScaleStore<ScalesInAtoms> {
     static __device__ __forceinline__ long long at(const TensorArg& t, unsigned line, unsigned block) {
         return line / cfg::atom_lines * t.stride_m + block / cfg::atom_blocks * cfg::atom_scales +
                idx::scale_atom(line % cfg::atom_lines, block % cfg::atom_blocks);
@@ -178,11 +186,8 @@ struct LineStep {
                 const unsigned row = w.tile_m * cfg::tile_m + (along_rows ? number * block : line);
                 const unsigned column = w.tile_n * cfg::tile_n + (along_rows ? line : number * block);
                 if (row < params.rows && column < params.columns) {
-                    using Scale = typename Op::Scale;
-                    const unsigned code = Op::code(whole);
-                    const long long at = Store::at(*scales, along_rows ? column : row, (along_rows ? row : column) / block);
-                    Scale* to = static_cast<Scale*>(const_cast<void*>(scales->pointer)) + w.group * scales->stride_batch + at;
-                    ptx::st_global<sizeof(Scale)>(to, &code);
+                    const unsigned of = along_rows ? column : row, which = (along_rows ? row : column) / block;
+                    Store::template put<typename Op::Scale>(*scales, w.group, of, which, Op::code(whole));
                 }
             }
         }

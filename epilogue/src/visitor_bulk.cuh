@@ -108,6 +108,7 @@ struct BulkVisitor {
                 acc[next][1] = x1;
                 ++next;
             });
+            if constexpr (cfg::line_passes > 0) measure(w, s, accumulators, epilogue, acc, loads);
             Values d[pairs];
             Vector<Output::Aux, V> aux[pairs];
             const auto visit = [&](auto inside) {
@@ -115,6 +116,7 @@ struct BulkVisitor {
                 for (unsigned i = 0; i < pairs; ++i) {
                     Coordinates c = coordinates<Accumulators>(w, s, i);
                     if constexpr (inside.value) c.count = V;
+                    if constexpr (cfg::line_passes > 0) epilogue.pair = i;
                     typename Epilogue::Result out[V];
                     epilogue.template visit<V>(out, acc[i], loads[i], params.epilogue, c);
                     d[i] = Values::encode(out);
@@ -151,6 +153,44 @@ struct BulkVisitor {
     __device__ __forceinline__ bool inside(const Work& w, unsigned s) const {
         return w.tile_m * cfg::tile_m + Accumulators::row(s) + cfg::slab_rows <= params.rows &&
                w.tile_n * cfg::tile_n + Accumulators::column(s) + cfg::slab_columns <= params.columns;
+    }
+
+    // What values of lines become together, of a subtile and those behind it that share blocks with it (lines_fragments.cuh).
+    template <class Accumulators>
+    __device__ __forceinline__ void measure(const Work& w, unsigned s, const Accumulators& accumulators, const Epilogue& epilogue,
+                                            const Accumulator (&acc)[pairs][V], const Loads (&loads)[pairs]) const {
+        constexpr unsigned group = Epilogue::Line::group;
+        if (s % group != 0) return;
+        epilogue.line.begin();
+        measure<Accumulators>(w, s, epilogue, acc, loads);
+#pragma unroll 1
+        for (unsigned next = s + 1; next < s + group; ++next) {
+            Loads others[pairs];
+#pragma unroll
+            for (unsigned i = 0; i < pairs; ++i) {
+                others[i] = epilogue.template load<V>(params.epilogue, params.d, coordinates<Accumulators>(w, next, i));
+            }
+            Epilogue::spread(others, fetch_vectors<Accumulators>(w, next));
+            Accumulator values[pairs][V];
+            unsigned pair = 0;
+            accumulators.for_each_pair(next, [&](unsigned, unsigned, Accumulator x0, Accumulator x1) {
+                values[pair][0] = x0;
+                values[pair][1] = x1;
+                ++pair;
+            });
+            measure<Accumulators>(w, next, epilogue, values, others);
+        }
+        epilogue.settle(params, w, w.tile_m * cfg::tile_m + Accumulators::row(s) + row(0),
+                        w.tile_n * cfg::tile_n + Accumulators::column(s) + column(0));
+    }
+    template <class Accumulators>
+    __device__ __forceinline__ void measure(const Work& w, unsigned s, const Epilogue& epilogue,
+                                            const Accumulator (&acc)[pairs][V], const Loads (&loads)[pairs]) const {
+#pragma unroll
+        for (unsigned i = 0; i < pairs; ++i) {
+            epilogue.pair = i;
+            epilogue.template measure<V>(acc[i], loads[i], params.epilogue, coordinates<Accumulators>(w, s, i));
+        }
     }
 
     static __device__ __forceinline__ unsigned at(unsigned row, unsigned column) {

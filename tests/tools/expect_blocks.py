@@ -170,17 +170,17 @@ def rows():
     wide = {"tile": [128, 128, 64], "schedule": "cooperative", "extents": [2, 140, 272, 48]}
     yield row("e4m3_by_128", "sm80", "e4m3", "f32", 128, ci=True)
     yield row("e4m3_by_32_edges", "sm80", "e4m3", "e8m0", 32, kind="edges", ci=True)
-    yield row("e4m3_by_128_sm90", "sm90", "e4m3", "f32", 128, kind="edges", **wide, ci=True)
-    yield row("e5m2_by_32_sm90", "sm90", "e5m2", "e8m0", 32, kind="relu", ci=True)
+    yield row("e4m3_by_128_fragments", "sm90", "e4m3", "f32", 128, kind="edges", **wide, ci=True)
+    yield row("e5m2_by_32_fragments", "sm90", "e5m2", "e8m0", 32, kind="relu", ci=True)
     # The kernel's rows are D's columns, or D is contiguous along them, or both.
     yield row("e4m3_column_major", "sm80", "e4m3", "e8m0", 32, order="column", kind="edges", scheduler="splitkserial", ci=True)
     yield row("e4m3_columns_swapped", "sm80", "e4m3", "e4m3", 16, run="columns", swap=True, tile=[128, 64, 32], ci=True)
-    yield row("e5m2_columns_of_column_major", "sm90", "e5m2", "f32", 128, run="columns", order="column", **wide, ci=True)
+    yield row("e5m2_columns_of_column_major_fragments", "sm90", "e5m2", "f32", 128, run="columns", order="column", **wide | {"extents": [2, 144, 270, 48]}, ci=True)
     yield row("e4m3_swapped_sm90", "sm90", "e4m3", "e8m0", 32, swap=True, kind="edges", tile=[64, 128, 64], schedule="pingpong", atoms=True, ci=True)
-    yield row("e4m3_pingpong", "sm90", "e4m3", "e4m3", 16, schedule="pingpong", scheduler="persistent", atoms=True, kind="edges", ci=True)
+    yield row("e4m3_pingpong_fragments", "sm90", "e4m3", "e4m3", 16, schedule="pingpong", scheduler="persistent", atoms=True, kind="edges", ci=True)
     yield row("i8_columns_in_atoms", "sm80", "e4m3", "e8m0", 64, a="i8", run="columns", atoms=True, kind="relu", tile=[64, 32, 64], extents=[3, 67, 141, 80], ci=True)
     # Of tiles whose parts of K are several blocks', the last to finish has the blocks.
-    yield row("e4m3_stream_k", "sm90", "e4m3", "e8m0", 32, scheduler="streamk", **wide | {"extents": [1, 140, 272, 400]}, ci=True)
+    yield row("e4m3_stream_k_fragments", "sm90", "e4m3", "e8m0", 32, scheduler="streamk", **wide | {"extents": [1, 140, 272, 400]}, ci=True)
     # Two elements to a byte, the last of an odd line alone.
     odd = {"kind": "edges", "extents": [2, 67, 141, 48]}
     yield row("nvfp4_odd", "sm80", "e2m1", "e4m3", 16, **odd, atoms=True, ci=True)

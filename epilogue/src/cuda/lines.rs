@@ -20,6 +20,8 @@ pub struct LineMemory {
     pub bytes: usize,
     /// Whether warp groups have tiles of their own, each with memory of its own.
     pub alternates: bool,
+    /// Whether wgmma's fragments are visited, which have lines in their registers.
+    pub fragments: bool,
 }
 
 impl LineMemory {
@@ -58,6 +60,10 @@ pub fn lines(program: &Program, memory: LineMemory) -> Result<String, LayoutErro
     text += &index_function("scale_atom", &atom().into(), &["line", "block"])?.to_string();
     line(&mut text, 0, format_args!("}}"));
     text += include_str!("../lines.cuh");
+    if memory.fragments {
+        text += include_str!("../lines_fragments.cuh");
+    }
+    let step_of = if memory.fragments { "FragmentLineStep" } else { "LineStep" };
     let slabs = program.stores().iter().filter(|store| super::sinks::keeps_lines(store.sink)).count();
     let mut from = 0;
     for (number, &LineValues { step, .. }) in program.lines().iter().enumerate() {
@@ -79,7 +85,7 @@ pub fn lines(program: &Program, memory: LineMemory) -> Result<String, LayoutErro
         line(
             &mut text,
             0,
-            format_args!("using Line{number} = LineStep<{op}, {store}, {along_rows}, {block}, {slab}, {from}>;"),
+            format_args!("using Line{number} = {step_of}<{op}, {store}, {along_rows}, {block}, {slab}, {from}>;"),
         );
         let [units, spans] = step.numbers(length, lines);
         from += 4 * (units + spans);
@@ -100,8 +106,42 @@ impl Writer<'_> {
     /// What is known of lines before a pass.
     pub(super) fn known_lines(&self, text: &mut String, pass: usize) {
         for (i, _) in self.program.lines().iter().enumerate().filter(|(_, line)| line.pass < pass) {
-            line(text, 2, format_args!("const auto line{i} = Line{i}::known<V>(c);"));
+            let known =
+                if self.accesses.fragments { "line.known(pair)".to_owned() } else { format!("Line{i}::known<V>(c)") };
+            line(text, 2, format_args!("const auto line{i} = {known};"));
         }
+    }
+
+    /// The one step that fragments have: what it keeps, and how a pair's values get there.
+    fn fragment_lines(&self, text: &mut String) {
+        let Some(&LineValues { value, argument: Some(argument), .. }) = self.program.lines().first() else { return };
+        line(text, 1, format_args!("using Line = Line0;"));
+        line(text, 1, format_args!("mutable Line line;"));
+        line(text, 1, format_args!("mutable unsigned pair;"));
+        line(text, 1, format_args!("template <int V>"));
+        let values = "const Accumulator (&acc)[V], const Loads<V>& l";
+        line(
+            text,
+            1,
+            format_args!("{INLINE} void measure({values}, const EpilogueParams& p, const Coordinates& c) const {{"),
+        );
+        line(text, 2, format_args!("float y[V];"));
+        line(text, 0, format_args!("#pragma unroll"));
+        line(text, 2, format_args!("for (int v = 0; v < V; ++v) {{"));
+        self.steps(text, |i| self.program.pass_of(i) == 0);
+        line(text, 3, format_args!("y[v] = {};", self.value(value)));
+        line(text, 2, format_args!("}}"));
+        line(text, 2, format_args!("line.template measure<V>(pair, c, y);"));
+        line(text, 1, format_args!("}}"));
+        line(
+            text,
+            1,
+            format_args!(
+                "{INLINE} void settle(const Params& params, const Work& w, unsigned row, unsigned column) const {{"
+            ),
+        );
+        line(text, 2, format_args!("line.settle(params.epilogue.{}, params, w, row, column);", self.field(argument)));
+        line(text, 1, format_args!("}}"));
     }
 
     /// The passes over a tile that come before the one that stores it.
@@ -109,6 +149,9 @@ impl Writer<'_> {
         let passes = self.program.passes();
         if passes == 0 {
             return;
+        }
+        if self.accesses.fragments {
+            return self.fragment_lines(text);
         }
         line(text, 1, format_args!("template <int pass, int V>"));
         let values = "const Accumulator (&acc)[V], const Loads<V>& l";

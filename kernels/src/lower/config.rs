@@ -104,7 +104,7 @@ pub(crate) fn number(element: Dtype) -> &'static str {
 }
 
 /// Where a tile's numbers for its lines are.
-pub(crate) fn line_memory(plan: &KernelPlan, tile: &Tile) -> LineMemory {
+pub(crate) fn line_memory(plan: &KernelPlan, tile: &Tile, fragments: bool) -> LineMemory {
     let (offset, bytes) = plan.resources.buffer("lines").map_or((0, 0), |b| (b.offset, b.bytes));
     let tiles = if tile.pingpong { 2 } else { 1 };
     LineMemory {
@@ -113,6 +113,7 @@ pub(crate) fn line_memory(plan: &KernelPlan, tile: &Tile) -> LineMemory {
         offset,
         bytes: bytes / tiles,
         alternates: tile.pingpong,
+        fragments,
     }
 }
 

@@ -205,7 +205,7 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     text += warpwright_epilogue::cuda::ACCESS;
     let (staged, aux) = (output.as_ref().and_then(BulkOutput::source), output.as_ref().and_then(BulkOutput::aux));
     text += &cuda::sinks(epilogue, [tile.warps_m * tile.warps_n, tile.warps()]);
-    text += &cuda::lines(epilogue, config::line_memory(plan, &tile))?;
+    text += &cuda::lines(epilogue, config::line_memory(plan, &tile, output.is_some()))?;
     text += &cuda::epilogue(epilogue, cuda::Accesses::of(plan, staged, output.is_some(), aux));
     text += cuda::VISITOR;
     let visitor = match &output {

@@ -5,13 +5,13 @@ use super::config::{SLAB_ROWS, Tile, indented, int, plain};
 use super::maps::BoxShape;
 use super::operand::table;
 use std::fmt::Write;
-use warpwright_epilogue::{LeafKind, Place, Program};
+use warpwright_epilogue::{LeafKind, LineValues, Place, Program};
 use warpwright_layout::lower::index_function;
 use warpwright_layout::smem::{Major, SmemSwizzle, atom, widest_swizzle};
 use warpwright_layout::tma::TensorMap;
 use warpwright_layout::{ComposedLayout, IntTuple, LayoutError};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{Axes, InstructionId, KernelPlan, ResourcePlan, Sink};
+use warpwright_spec::{Axes, BlockRun, BlockScales, InstructionId, KernelPlan, LineStep, ResourcePlan, Sink};
 
 /// Steps of an epilogue up to which its text is repeated for every subtile, which saves moving accumulators to where the one
 /// copy expects them.
@@ -46,14 +46,7 @@ impl BulkOutput {
         let bits = dtype.bits();
         let fragments = plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::WGMMA;
         let whole = (columns * bits).is_multiple_of(128);
-        if !fragments
-            || !whole
-            || bits < 8
-            || plan.widths.d < 16
-            || plan.along_rows()
-            || lines(program)
-            || program.passes() > 0
-        {
+        if !fragments || !whole || bits < 8 || plan.widths.d < 16 || plan.along_rows() || lines(program) {
             return Ok(None);
         }
         let bytes = SLAB_ROWS * columns * bits / 8;
@@ -81,6 +74,9 @@ impl BulkOutput {
             }
             _ => return Ok(None),
         };
+        if program.passes() > 0 && !in_registers(plan, program, columns, source.is_some()) {
+            return Ok(None);
+        }
         let swizzle = widest_swizzle(columns as u32, bits as u32);
         let shape = IntTuple::flat(&[int(SLAB_ROWS), int(columns)])?;
         let slab = atom(Major::K, swizzle, bits as u32)?.tile_to_shape(&shape, None)?;
@@ -171,6 +167,17 @@ impl BulkOutput {
 /// Whether an epilogue reduces along M or N alone, through slabs of its accumulators.
 fn lines(program: &Program) -> bool {
     program.stores().iter().any(|s| matches!(s.sink, Sink::Reduce(r) if r.axes != Axes::All))
+}
+
+/// Whether what an epilogue's lines become together is in the registers of a warp's lanes: blocks of one step, along the kernel's columns.
+/// What several subtiles share is seen ahead, which matrices that are staged are not.
+fn in_registers(plan: &KernelPlan, program: &Program, columns: usize, staged: bool) -> bool {
+    let [LineValues { step: LineStep::Quantize(BlockScales { block, run, .. }), .. }] = program.lines() else {
+        return false;
+    };
+    let block = usize::from(*block);
+    let along = (*run == BlockRun::AlongRows) != plan.transposed;
+    along && !staged && (columns.is_multiple_of(block) || block.is_multiple_of(columns))
 }
 
 /// The matrices that an epilogue reads, with their elements.
