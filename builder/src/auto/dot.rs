@@ -1,6 +1,6 @@
 //! Kernels of dot products: when they are worth considering, their tiles, and how long they take.
 
-use super::model::{Model, Prediction, blocks_per_sm, memory_bytes};
+use super::model::{Model, Prediction, blocks_per_sm, memory_bytes, spared};
 use super::{OperandFacts, PlanError};
 use warpwright_arch::{DeviceInfo, simt_rate};
 use warpwright_schedulers::TileSpace;
@@ -143,6 +143,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     // Every piece reads its part of the vectors.
     let l2_bytes = memory_bytes + partials + pieces as f64 * n as f64 * steps * (k * spec.b.bits() / 8) as f64;
     let l2 = seconds(l2_bytes / (model.rates.l2_together * sms as f64));
+    let seconds = fixed + split + pipe.max(l2).max(memory);
     Prediction {
         tiles,
         pieces,
@@ -158,6 +159,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         memory_bytes,
         memory,
         fixed,
-        seconds: fixed + split + pipe.max(l2).max(memory),
+        seconds,
+        rank: spared(seconds, pipe + split),
     }
 }

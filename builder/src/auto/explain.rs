@@ -124,7 +124,7 @@ fn predicted(t: &mut String, p: &Prediction, flops: f64) {
     let mb = |bytes: f64| bytes / 1e6;
     let _ = writeln!(
         t,
-        "  predicted  {:.1} us ({:.0} TFLOP/s): {:.1} us fixed, and the longest of",
+        "  predicted  {:.1} us ({:.0} TFLOP/s): {:.1} us fixed, and what does not overlap of",
         us(p.seconds),
         flops / p.seconds / 1e12,
         us(p.fixed)

@@ -39,13 +39,13 @@ pub struct Prediction {
     pub fixed: f64,
     /// In all.
     pub seconds: f64,
+    /// What plans are compared by: the time, and of those that wait for memory alike, who leaves the SMs more to spare.
+    pub rank: f64,
 }
 
-impl Prediction {
-    /// What plans are compared by: the time, and of those that wait for memory alike, who leaves the SMs more to spare.
-    pub(super) fn rank(&self) -> f64 {
-        self.seconds + 0.05 * self.compute
-    }
+/// That of models that tell the longest of several times alone.
+pub(super) fn spared(seconds: f64, compute: f64) -> f64 {
+    seconds + 0.05 * compute
 }
 
 /// Launch, first loads and last stores of a kernel, in seconds: measured on one H200 at 4 to 6 µs for a memory-bound call.
@@ -71,9 +71,9 @@ const LATENCY: f64 = 800.0;
 /// Cycles until a piece's first K tile is there.
 const FILL: f64 = 1800.0;
 /// Cycles of an exchange through a flag in global memory, with the stores before and the loads behind it.
-pub(super) const EXCHANGE: f64 = 3600.0;
+const EXCHANGE: f64 = 3600.0;
 /// What of its predecessors' exchanges a block waits for, when it continues the tile of another that began with it.
-pub(super) const CHAINED: f64 = 0.54;
+const CHAINED: f64 = 0.54;
 /// Bytes of partial sums that a block moves in a cycle.
 const PARTIAL_BYTES: f64 = 31.0;
 /// Bytes of D (and C) that an SM moves in a cycle.
@@ -167,7 +167,7 @@ impl Model<'_> {
     }
 
     /// Cycles of a block that stores or loads a tile of partial sums.
-    pub(super) fn move_cycles(&self) -> f64 {
+    fn move_cycles(&self) -> f64 {
         self.partial_bytes() / PARTIAL_BYTES
     }
 }
@@ -210,6 +210,7 @@ pub fn predict(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Pre
         + seconds(memory_bytes * MEMORY_LATENCY * model.rates.latency / model.in_flight(pieces, sms, per_sm));
     let (pipe, epilogue, split) = (seconds(cycles.pipe), seconds(cycles.epilogue), seconds(cycles.split));
     let compute = pipe + epilogue + split;
+    let seconds = FIXED + compute.max(l2).max(memory);
     Prediction {
         tiles,
         pieces,
@@ -225,7 +226,8 @@ pub fn predict(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Pre
         memory_bytes,
         memory,
         fixed: FIXED,
-        seconds: FIXED + compute.max(l2).max(memory),
+        seconds,
+        rank: spared(seconds, compute),
     }
 }
 

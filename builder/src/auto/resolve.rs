@@ -52,7 +52,7 @@ fn fastest(
     let mut best: Option<(f64, KernelPlan)> = None;
     plans(spec, device, problem, facts, parts, &mut |plan| {
         if wanted(&plan) {
-            let rank = predict(&plan, device, problem).rank();
+            let rank = predict(&plan, device, problem).rank;
             if best.as_ref().is_none_or(|(least, _)| rank < *least) {
                 best = Some((rank, plan));
             }
@@ -87,7 +87,7 @@ pub fn ranked(
     facts: &OperandFacts,
 ) -> Result<Vec<KernelPlan>, PlanError> {
     let mut all: Vec<(f64, KernelPlan)> = Vec::new();
-    plans(spec, device, problem, facts, None, &mut |plan| all.push((predict(&plan, device, problem).rank(), plan)))?;
+    plans(spec, device, problem, facts, None, &mut |plan| all.push((predict(&plan, device, problem).rank, plan)))?;
     all.sort_by(|x, y| x.0.total_cmp(&y.0));
     Ok(all.into_iter().map(|(_, plan)| plan).collect())
 }

@@ -1,30 +1,31 @@
 //! How long kernels take whose warp groups multiply what another warp loads.
 
-use super::model::{CHAINED, EXCHANGE, MEMORY_LATENCY, Model, Prediction, memory_bytes};
+use super::model::{MEMORY_LATENCY, Model, Prediction, memory_bytes};
 use super::tiles::LINE;
 use warpwright_arch::DeviceInfo;
 use warpwright_schedulers::{TileSpace, decompose};
 use warpwright_spec::{MajorId, Mnk, PROMOTION, Problem, ScheduleId, SchedulerId};
 
-/// Launch, descriptors, barriers and the last stores of a kernel, in seconds. This and what follows is fitted to an H200's times
-/// of bf16 kernels where nothing else is said (`benches/results/h200_auto.md`).
-const FIXED: f64 = 3.0e-6;
-/// What clusters add to that: their blocks wait for one another at both ends.
-const CLUSTER_FIXED: f64 = 0.9e-6;
-/// Cycles until a block's first K tile is there.
+/// Launch, descriptors, barriers and the first loads of a kernel, in seconds. This and what follows is fitted to an H200's times of
+/// bf16 kernels where nothing else is said (`benches/results/h200_auto.md`).
+const FIXED: f64 = 3.55e-6;
+/// What clusters add to that whose blocks load for one another, or have parts of a tile's K.
+const CLUSTER_FIXED: (f64, f64) = (0.43e-6, 0.297e-6);
+/// Cycles until a block's first K tile is there, where nothing could be loaded before.
 const FILL: f64 = 2800.0;
 /// What waits add to a K tile's instructions.
 const OVERHEAD: f64 = 1.10;
 /// Cycles of a barrier round, once a K tile, and what it takes longer where blocks load for one another.
-const STAGE_CYCLES: f64 = 64.0;
-const CLUSTER_CYCLES: f64 = 85.0;
-/// Cycles of the thread that requests a K tile by TMA, and of each box of it but the first: a loop of nothing else takes 170 to 230,
-/// and 55 to 70.
-const ISSUE: (f64, f64) = (200.0, 60.0);
+const STAGE_CYCLES: f64 = 51.5;
+const CLUSTER_CYCLES: f64 = 16.6;
+/// Cycles of the thread that requests a K tile by TMA, of each box of it but the first, and of each line of boxes that go to several
+/// blocks.
+const ISSUE: (f64, f64) = (344.0, 50.7);
+const MULTICAST: f64 = 176.0;
 /// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, and bytes that one of them gets of the others in
-/// a cycle: 64 KiB of a 128x128 tile take 6 us on an H200.
-const CLUSTER_EXCHANGE: f64 = 600.0;
-const SENT_BYTES: f64 = 6.0;
+/// a cycle.
+const CLUSTER_EXCHANGE: f64 = 596.0;
+const SENT_BYTES: f64 = 3.67;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
 const SHARED_PORT: f64 = 128.0;
@@ -32,18 +33,36 @@ const SHARED_PORT: f64 = 128.0;
 const DEPTH_BYTES: usize = 32;
 /// Rows of A of one instruction.
 const ROWS: usize = 64;
-/// Rows of them that one warp holds.
-const WARP_ROWS: usize = 16;
-/// Bytes that one SM gets from L2 in a cycle when all ask.
-const L2_TOGETHER: f64 = 42.0;
-/// Bytes of D (and C) that an SM moves in a cycle when all do.
-const EPILOGUE_BYTES: f64 = 14.0;
+/// Bytes that one SM gets from L2 in a cycle, and of those that all get when all ask.
+const L2_ALONE: f64 = 62.0;
+const L2_TOGETHER: f64 = 107.0;
+/// The part of an operand's bytes, of the larger operand or of both, that are read again and cost L2 and device memory as first ones
+/// do: others' requests come before the bytes are there.
+const AGAIN: (f64, f64) = (0.257, 0.171);
+/// And what StreamK adds to the latter, whose blocks are at different places of K.
+const SCATTERED: f64 = 0.271;
+/// Bytes of D (and C) that a warp group moves in a cycle, along the kernel's columns and along its rows, and cycles of a tile beside
+/// that.
+const EPILOGUE_BYTES: (f64, f64) = (9.35, 2.2);
+const EPILOGUE_CYCLES: f64 = 222.0;
 /// What rows of fewer bytes in a slab of D take longer, each.
-const NARROW_SLAB: (usize, f64) = (64, 1.7);
+const NARROW_SLAB: (usize, f64) = (64, 1.53);
 /// Cycles from one of two groups that take turns to the other.
-const HANDOVER: f64 = 1100.0;
+const HANDOVER: f64 = 585.0;
 /// The part of the data sheet's bandwidth that lines of 128 bytes get, each of another row of an operand, and two of a row at once.
-const MEMORY_EFFICIENCY: [f64; 2] = [0.7, 0.76];
+const MEMORY_EFFICIENCY: [f64; 2] = [0.814, 0.78];
+/// What it takes longer per row of a tile that there is none of in A.
+const PADDING: f64 = 0.608;
+/// Cycles until device memory answers when all ask.
+const LOADED_LATENCY: f64 = 862.0;
+/// Cycles of an exchange through a flag in global memory, of each part that the last block adds, and of a block that continues
+/// another's tile with what of its predecessors' exchanges it waits for; bytes of partial sums that a block moves in a cycle.
+const EXCHANGE: f64 = 1160.0;
+const PART_CYCLES: f64 = 858.0;
+const CHAINED: (f64, f64) = (2500.0, 0.807);
+const PARTIAL_BYTES: f64 = 30.0;
+/// How sharply the longest of multiplying, L2 and device memory decides.
+const OVERLAP: f64 = 5.82;
 /// Where power is short the clock sinks until products cost no more than there is, so that SMs that wait for another cost
 /// little. Cycles of a product's pipe stand for its energy, and what shared memory gives in one for so much of that; zeros that
 /// fill tiles beyond D take none.
@@ -74,70 +93,97 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let waves = walk.pieces.div_ceil(at_once).max(1);
 
     let Mnk { m, n, k } = plan.tile;
+    let seconds = |cycles: f64| cycles / device.clock;
+    let bound = problem.bound();
+    let extents = if plan.transposed { bound.swapped() } else { bound };
+    let bytes = |mn: usize, bits: usize| (mn * k * bits) as f64 / 8.0;
+    // What a block asks for of a K tile of each operand; where blocks load for one another, others ask for the rest.
+    let asked = [bytes(m, spec.a.bits()) / plan.cluster.n as f64, bytes(n, spec.b.bits()) / plan.cluster.m as f64];
+    let shares = cluster > parts;
+
     let depth = k * spec.a.bits() / 8;
     let instructions = (m / ROWS * depth.div_ceil(DEPTH_BYTES)) as f64;
     let shared = instructions * (DEPTH_BYTES * (ROWS + n)) as f64 / SHARED_BYTES;
     let pipe = (m * n * k) as f64 / model.rates.products;
     let busy = (OVERHEAD * pipe).max(shared);
-    let shares = cluster > parts;
     let multiplied = busy.max(promoted(model, busy)) + STAGE_CYCLES + if shares { CLUSTER_CYCLES } else { 0.0 };
     let ahead = plan.resources.stages.saturating_sub(1).max(1) as f64;
-    let k_tile = multiplied.max(requested(model)).max(MEMORY_LATENCY / ahead);
+    let arrives = requested(model, shares).max(MEMORY_LATENCY / ahead).max((asked[0] + asked[1]) / L2_ALONE);
+    let k_tile = multiplied.max(arrives);
     let mainloop = walk.k_tiles / waves as f64 * k_tile;
 
-    let subtile = plan.resources.accumulators;
-    let slab = if plan.along_rows() { WARP_ROWS } else { subtile.subtile_n } * spec.d.bits() / 8;
-    let slower = if slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 };
-    let one = slower * (m * n) as f64 * model.output_bytes() / EPILOGUE_BYTES;
+    let slab = plan.resources.accumulators.subtile_n * spec.d.bits() / 8;
+    let (rate, slower) = match plan.along_rows() {
+        true => (EPILOGUE_BYTES.1, 1.0),
+        false => (EPILOGUE_BYTES.0, if slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 }),
+    };
+    let groups = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1 } else { plan.resources.warp_groups(spec) };
+    let one = slower * (m * n) as f64 * model.output_bytes() / (rate * groups as f64) + EPILOGUE_CYCLES;
     // Of two groups, one stores while the other multiplies.
     let exposed = match spec.schedule {
-        ScheduleId::PINGPONG => one + (waves - 1) as f64 * (HANDOVER + (one - mainloop).max(0.0)),
+        ScheduleId::PINGPONG => (waves - 1) as f64 * (HANDOVER + (one - mainloop).max(0.0)),
         // The next tile's operands come behind it where they lie where it was staged.
-        _ if plan.resources.reuses_stages() => walk.tiles * (one + FILL) - FILL,
-        _ => walk.tiles * one,
+        _ if plan.resources.reuses_stages() => (walk.tiles - 1.0).max(0.0) * (one + FILL),
+        _ => (walk.tiles - 1.0).max(0.0) * one,
     };
 
-    let seconds = |cycles: f64| cycles / device.clock;
-    let (pipe, epilogue) = (seconds(walk.k_tiles * k_tile + FILL), seconds(exposed));
+    let (pipe, epilogue) = (seconds(walk.k_tiles * k_tile), seconds(exposed));
     let sums = ((parts - 1) * m * n * spec.acc.bits() / 8) as f64;
     let added = if parts > 1 { CLUSTER_EXCHANGE + sums / SENT_BYTES + sums / SHARED_PORT } else { 0.0 };
     let split = seconds(waves as f64 * added + walk.split);
-    let l2_bytes = tiles as f64
-        * all_k_tiles as f64
-        * ((m * k * spec.a.bits()) as f64 / plan.cluster.n as f64
-            + (n * k * spec.b.bits()) as f64 / plan.cluster.m as f64)
-        / 8.0
-        + walk.moved;
-    let l2 = seconds(l2_bytes / (L2_TOGETHER * resident as f64));
-    let together = pieces.min(resident).div_ceil(parts);
+    let all = (tiles * all_k_tiles) as f64;
+    let requests = asked.map(|bytes| all * bytes);
+    let matrix = |rows: usize, bits: usize| (rows * extents.k) as f64 * bits as f64 / 8.0 * space.groups as f64;
+    let operands = [matrix(extents.m, spec.a.bits()), matrix(extents.n, spec.b.bits())];
+    // What is small comes once and stays in L2 for all.
+    let large = operands.map(|bytes| bytes >= 0.5 * operands[0].max(operands[1]));
+    let again: f64 = (0..2).filter(|&i| large[i]).map(|i| (requests[i] - operands[i]).max(0.0)).sum();
+    let l2_bytes = requests[0] + requests[1] + walk.moved;
+    let l2 = seconds((l2_bytes + AGAIN.0 * again) / (L2_TOGETHER * resident as f64));
+    let working = pieces.min(resident);
+    let together = working.div_ceil(parts);
     let memory_bytes =
         memory_bytes(model, &TileSpace::new(plan, problem, resident), device, problem, together, walk.moved);
     let efficiency = MEMORY_EFFICIENCY[usize::from(depth >= 2 * LINE)];
-    let memory = memory_bytes / (device.memory_bandwidth * efficiency);
+    let scattered = if walk.scattered { SCATTERED } else { 0.0 };
+    let padding = 1.0 + PADDING * (1.0 - extents.m as f64 / m as f64).max(0.0);
+    let streamed = padding * (memory_bytes + (AGAIN.1 + scattered) * again) / (device.memory_bandwidth * efficiency);
+    let there = [asked[0] * extents.m.min(m) as f64 / m as f64, asked[1] * extents.n.min(n) as f64 / n as f64];
+    let in_flight: f64 = (0..2).filter(|&i| large[i]).map(|i| there[i]).sum::<f64>() * ahead * working as f64;
+    let answered = seconds(LOADED_LATENCY * memory_bytes / in_flight.max(1.0));
+    let memory = joined([streamed, answered], 4.0);
     let energy = (m * n * k) as f64 / model.rates.products + SHARED_ENERGY * shared * SHARED_BYTES / SHARED_PORT;
-    let alone = pipe + epilogue + split;
-    let bound = problem.bound();
+    let alone = pipe + epilogue;
+    let tail = seconds(one) + split;
     let whole_tiles = space.groups as f64 * (bound.m as f64 * bound.n as f64) / (m * n) as f64;
-    let powered = seconds(whole_tiles / resident as f64 * all_k_tiles as f64 * energy) * growth(alone);
-    let compute = (alone.powf(SHARPNESS) + powered.powf(SHARPNESS)).powf(1.0 / SHARPNESS);
-    let fixed = if cluster > 1 { FIXED + CLUSTER_FIXED } else { FIXED };
+    let powered = seconds(whole_tiles / resident as f64 * all_k_tiles as f64 * energy) * growth(alone + tail);
+    let compute = joined([alone, powered], SHARPNESS);
+    let in_cluster = [(shares, CLUSTER_FIXED.0), (parts > 1, CLUSTER_FIXED.1)];
+    let fixed = FIXED + in_cluster.into_iter().filter(|x| x.0).map(|x| x.1).sum::<f64>();
+    let seconds_in_all = fixed + joined([compute, l2, memory], OVERLAP) + tail;
     Prediction {
         tiles,
         pieces,
         resident,
         waves,
         pipe,
-        epilogue,
+        epilogue: epilogue + seconds(one),
         split,
         power: compute - alone,
-        compute,
+        compute: compute + tail,
         l2_bytes,
         l2,
         memory_bytes,
         memory,
         fixed,
-        seconds: fixed + compute.max(l2).max(memory),
+        seconds: seconds_in_all,
+        rank: seconds_in_all,
     }
+}
+
+/// What times that overlap take together: the longest, and the more of the others the less sharply it decides.
+fn joined<const N: usize>(times: [f64; N], sharpness: f64) -> f64 {
+    times.map(|time| time.powf(sharpness)).iter().sum::<f64>().powf(1.0 / sharpness)
 }
 
 /// What the busiest cluster's blocks do, one beside the other.
@@ -150,16 +196,24 @@ struct Walk {
     /// Cycles to put parts of tiles together through workspace, and the bytes that all blocks move for that.
     split: f64,
     moved: f64,
+    /// Whether blocks are at different places of K.
+    scattered: bool,
 }
 
 impl Walk {
     /// Of kernels whose tiles have so many K tiles for each block.
     fn of(model: &Model<'_>, space: &TileSpace, at_once: usize, k_tiles: usize) -> Walk {
         let tiles = space.total();
-        let moved = model.move_cycles();
+        let moved = model.partial_bytes() / PARTIAL_BYTES;
         let waves = |pieces: usize| pieces.div_ceil(at_once).max(1) as f64;
-        let whole =
-            Walk { pieces: tiles, k_tiles: waves(tiles) * k_tiles as f64, tiles: waves(tiles), split: 0.0, moved: 0.0 };
+        let whole = Walk {
+            pieces: tiles,
+            k_tiles: waves(tiles) * k_tiles as f64,
+            tiles: waves(tiles),
+            split: 0.0,
+            moved: 0.0,
+            scattered: false,
+        };
         let blocks = (model.plan.cluster.m * model.plan.cluster.n) as f64;
         let bytes = |parts: usize| blocks * 2.0 * parts as f64 * model.partial_bytes();
         match model.spec.scheduler {
@@ -170,7 +224,7 @@ impl Walk {
                     // A block loads and stores the sum in its turn.
                     SchedulerId::SPLIT_K_SERIAL => parts as f64 * (2.0 * moved + EXCHANGE),
                     // All store, the last to arrive loads all.
-                    _ => moved * (waves(pieces) + waves(tiles) * parts as f64) + EXCHANGE,
+                    _ => moved * waves(pieces) + waves(tiles) * parts as f64 * (moved + PART_CYCLES) + EXCHANGE,
                 };
                 let k_tiles = waves(pieces) * k_tiles.div_ceil(parts) as f64;
                 Walk { pieces, k_tiles, split, moved: bytes(pieces), ..whole }
@@ -184,13 +238,14 @@ impl Walk {
                 // A unit begins in the middle of one tile and ends in that of another.
                 let visited = d.split_tiles as f64 / d.units as f64 + 1.0;
                 let others = if d.whole_tiles > 0 { waves(d.whole_tiles) } else { 0.0 };
-                let exchange = 2.0 * moved + EXCHANGE;
+                let exchange = 2.0 * moved + CHAINED.0;
                 Walk {
                     pieces: d.units + d.whole_tiles,
                     k_tiles: unit.ceil() + others * k_tiles as f64,
                     tiles: visited + others,
-                    split: exchange + d.units.div_ceil(d.split_tiles) as f64 * CHAINED * exchange,
+                    split: exchange + d.units.div_ceil(d.split_tiles) as f64 * CHAINED.1 * exchange,
                     moved: bytes(d.units + d.split_tiles),
+                    scattered: true,
                 }
             }
             _ => whole,
@@ -200,7 +255,7 @@ impl Walk {
 
 /// Cycles in which one thread requests a K tile, where TMA brings it: of an operand along K a box each line, of one along M or N a
 /// box for as many of these.
-fn requested(model: &Model<'_>) -> f64 {
+fn requested(model: &Model<'_>, shares: bool) -> f64 {
     if !model.spec.loader.is_tma() {
         return 0.0;
     }
@@ -210,7 +265,8 @@ fn requested(model: &Model<'_>) -> f64 {
         (contiguous * bits / 8).div_ceil(LINE)
     };
     let all = boxes(model.plan.major_a, m, model.spec.a.bits()) + boxes(model.plan.major_b, n, model.spec.b.bits());
-    ISSUE.0 + (all - 1) as f64 * ISSUE.1
+    let several = if shares { MULTICAST * (k * model.spec.a.bits() / 8).div_ceil(LINE) as f64 } else { 0.0 };
+    ISSUE.0 + (all - 1) as f64 * ISSUE.1 + several
 }
 
 /// Cycles of one warp group's K tile, if it makes each sum by itself, adds it to its accumulators and only then begins the
