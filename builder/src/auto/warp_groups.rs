@@ -8,24 +8,24 @@ use warpwright_spec::{MajorId, Mnk, PROMOTION, Problem, ScheduleId, SchedulerId}
 
 /// Launch, descriptors, barriers and the first loads of a kernel, in seconds. This and what follows is fitted to an H200's times of
 /// bf16 kernels where nothing else is said (`benches/results/h200_auto.md`).
-const FIXED: f64 = 3.55e-6;
+const FIXED: f64 = 4.05e-6;
 /// What clusters add to that whose blocks load for one another, or have parts of a tile's K.
-const CLUSTER_FIXED: (f64, f64) = (0.43e-6, 0.297e-6);
+const CLUSTER_FIXED: (f64, f64) = (0.471e-6, 0.269e-6);
 /// Cycles until a block's first K tile is there, where nothing could be loaded before.
 const FILL: f64 = 2800.0;
 /// What waits add to a K tile's instructions.
 const OVERHEAD: f64 = 1.10;
 /// Cycles of a barrier round, once a K tile, and what it takes longer where blocks load for one another.
-const STAGE_CYCLES: f64 = 51.5;
-const CLUSTER_CYCLES: f64 = 16.6;
+const STAGE_CYCLES: f64 = 75.1;
+const CLUSTER_CYCLES: f64 = 22.9;
 /// Cycles of the thread that requests a K tile by TMA, of each box of it but the first, and of each line of boxes that go to several
 /// blocks.
-const ISSUE: (f64, f64) = (344.0, 50.7);
-const MULTICAST: f64 = 176.0;
+const ISSUE: (f64, f64) = (292.0, 42.1);
+const MULTICAST: f64 = 257.0;
 /// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, and bytes that one of them gets of the others in
 /// a cycle.
-const CLUSTER_EXCHANGE: f64 = 596.0;
-const SENT_BYTES: f64 = 3.67;
+const CLUSTER_EXCHANGE: f64 = 528.0;
+const SENT_BYTES: f64 = 4.61;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
 const SHARED_PORT: f64 = 128.0;
@@ -35,42 +35,42 @@ const DEPTH_BYTES: usize = 32;
 const ROWS: usize = 64;
 /// Bytes that one SM gets from L2 in a cycle, and of those that all get when all ask.
 const L2_ALONE: f64 = 62.0;
-const L2_TOGETHER: f64 = 107.0;
+const L2_TOGETHER: f64 = 88.6;
 /// The part of an operand's bytes, of the larger operand or of both, that are read again and cost L2 and device memory as first ones
 /// do: others' requests come before the bytes are there.
-const AGAIN: (f64, f64) = (0.257, 0.171);
+const AGAIN: (f64, f64) = (0.244, 0.158);
 /// And what StreamK adds to the latter, whose blocks are at different places of K.
-const SCATTERED: f64 = 0.271;
+const SCATTERED: f64 = 0.21;
 /// Bytes of D (and C) that a warp group moves in a cycle, along the kernel's columns and along its rows, and cycles of a tile beside
 /// that.
-const EPILOGUE_BYTES: (f64, f64) = (9.35, 2.2);
-const EPILOGUE_CYCLES: f64 = 222.0;
+const EPILOGUE_BYTES: (f64, f64) = (9.97, 1.92);
+const EPILOGUE_CYCLES: f64 = 238.0;
 /// What rows of fewer bytes in a slab of D take longer, each.
-const NARROW_SLAB: (usize, f64) = (64, 1.53);
+const NARROW_SLAB: (usize, f64) = (64, 1.61);
 /// Cycles from one of two groups that take turns to the other.
-const HANDOVER: f64 = 585.0;
+const HANDOVER: f64 = 572.0;
 /// The part of the data sheet's bandwidth that lines of 128 bytes get, each of another row of an operand, and two of a row at once.
-const MEMORY_EFFICIENCY: [f64; 2] = [0.814, 0.78];
+const MEMORY_EFFICIENCY: [f64; 2] = [0.793, 0.841];
 /// What it takes longer per row of a tile that there is none of in A.
-const PADDING: f64 = 0.608;
+const PADDING: f64 = 0.681;
 /// Cycles until device memory answers when all ask.
-const LOADED_LATENCY: f64 = 862.0;
+const LOADED_LATENCY: f64 = 943.0;
 /// Cycles of an exchange through a flag in global memory, of each part that the last block adds, and of a block that continues
 /// another's tile with what of its predecessors' exchanges it waits for; bytes of partial sums that a block moves in a cycle.
-const EXCHANGE: f64 = 1160.0;
-const PART_CYCLES: f64 = 858.0;
-const CHAINED: (f64, f64) = (2500.0, 0.807);
-const PARTIAL_BYTES: f64 = 30.0;
+const EXCHANGE: f64 = 1570.0;
+const PART_CYCLES: f64 = 622.0;
+const CHAINED: (f64, f64) = (2500.0, 0.774);
+const PARTIAL_BYTES: f64 = 39.7;
 /// How sharply the longest of multiplying, L2 and device memory decides.
-const OVERLAP: f64 = 5.82;
+const OVERLAP: f64 = 5.22;
 /// Where power is short the clock sinks until products cost no more than there is, so that SMs that wait for another cost
 /// little. Cycles of a product's pipe stand for its energy, and what shared memory gives in one for so much of that; zeros that
 /// fill tiles beyond D take none.
-const SHARED_ENERGY: f64 = 0.09;
+const SHARED_ENERGY: f64 = 0.054;
 /// What that time grows by each time that a kernel is ten times as long as the first figure.
-const POWER: (f64, f64) = (245e-6, 0.45);
+const POWER: (f64, f64) = (245e-6, 0.516);
 /// How sharply the longer of both decides.
-const SHARPNESS: f64 = 4.3;
+const SHARPNESS: f64 = 5.56;
 /// Sums that an SM adds in a cycle where they are promoted.
 const ADDED: f64 = 128.0;
 /// Cycles from a warp group's last instruction of a sum to the first of the next, which other groups may fill, and what a K
@@ -131,9 +131,9 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let sums = ((parts - 1) * m * n * spec.acc.bits() / 8) as f64;
     let added = if parts > 1 { CLUSTER_EXCHANGE + sums / SENT_BYTES + sums / SHARED_PORT } else { 0.0 };
     let split = seconds(waves as f64 * added + walk.split);
-    let all = (tiles * all_k_tiles) as f64;
+    let all = tiles as f64 * all_k_tiles as f64;
     let requests = asked.map(|bytes| all * bytes);
-    let matrix = |rows: usize, bits: usize| (rows * extents.k) as f64 * bits as f64 / 8.0 * space.groups as f64;
+    let matrix = |rows: usize, bits: usize| rows as f64 * extents.k as f64 * bits as f64 / 8.0 * space.groups as f64;
     let operands = [matrix(extents.m, spec.a.bits()), matrix(extents.n, spec.b.bits())];
     // What is small comes once and stays in L2 for all.
     let large = operands.map(|bytes| bytes >= 0.5 * operands[0].max(operands[1]));
