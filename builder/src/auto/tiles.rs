@@ -45,6 +45,8 @@ const FEWEST_COLUMNS: usize = 32;
 const FEW_COLUMNS: usize = 8;
 /// Bytes of a line of shared memory in the widest swizzle.
 pub const LINE: usize = 128;
+/// Rows of a warp group, and the most columns of tiles of three: their threads have 160 registers, and ptxas spills beyond.
+const COLUMNS_OF_THREE: (usize, usize) = (64, 144);
 /// Accumulators of the largest tiles that are also tried two lines deep: their K tiles are multiplied in less time than they are
 /// requested.
 const SHALLOW: usize = 64 * 64;
@@ -94,6 +96,7 @@ pub fn warp_group_tiles(spec: &Spec, along_n: bool, extent: usize) -> Vec<Mnk> {
     let columns = few.into_iter().chain((step.max(FEWEST_COLUMNS)..=widest).step_by(step));
     let rows = warp_group_rows(spec.schedule).iter();
     rows.flat_map(|&m| columns.clone().map(move |n| (m, n)))
+        .filter(|&(m, n)| m != 3 * COLUMNS_OF_THREE.0 || n <= COLUMNS_OF_THREE.1)
         .flat_map(|(m, n)| depths(m, n).map(move |k| Mnk { m, n, k }))
         .collect()
 }

@@ -99,6 +99,16 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let bytes = |mn: usize, bits: usize| (mn * k * bits) as f64 / 8.0;
     // What a block asks for of a K tile of each operand; where blocks load for one another, others ask for the rest.
     let asked = [bytes(m, spec.a.bits()) / plan.cluster.n as f64, bytes(n, spec.b.bits()) / plan.cluster.m as f64];
+    // L2 gives a line at a time: of rows that begin elsewhere, two for the bytes of one.
+    let in_lines = |major, mn: usize, bits: usize| {
+        let row = if matches!(major, MajorId::K) { extents.k } else { mn };
+        // A line's bits are a power of two, so that what wraps does not matter.
+        if row.wrapping_mul(bits).is_multiple_of(8 * LINE) { 1.0 } else { 2.0 }
+    };
+    let lines = [
+        asked[0] * in_lines(plan.major_a, extents.m, spec.a.bits()),
+        asked[1] * in_lines(plan.major_b, extents.n, spec.b.bits()),
+    ];
     let shares = cluster > parts;
 
     let depth = k * spec.a.bits() / 8;
@@ -108,7 +118,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let busy = (OVERHEAD * pipe).max(shared);
     let multiplied = busy.max(promoted(model, busy)) + STAGE_CYCLES + if shares { CLUSTER_CYCLES } else { 0.0 };
     let ahead = plan.resources.stages.saturating_sub(1).max(1) as f64;
-    let arrives = requested(model, shares).max(MEMORY_LATENCY / ahead).max((asked[0] + asked[1]) / L2_ALONE);
+    let arrives = requested(model, shares).max(MEMORY_LATENCY / ahead).max((lines[0] + lines[1]) / L2_ALONE);
     let k_tile = multiplied.max(arrives);
     let mainloop = walk.k_tiles / waves as f64 * k_tile;
 
@@ -139,7 +149,8 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let large = operands.map(|bytes| bytes >= 0.5 * operands[0].max(operands[1]));
     let again: f64 = (0..2).filter(|&i| large[i]).map(|i| (requests[i] - operands[i]).max(0.0)).sum();
     let l2_bytes = requests[0] + requests[1] + walk.moved;
-    let l2 = seconds((l2_bytes + AGAIN.0 * again) / (L2_TOGETHER * resident as f64));
+    let taken = all * (lines[0] + lines[1]) + walk.moved;
+    let l2 = seconds((taken + AGAIN.0 * again) / (L2_TOGETHER * resident as f64));
     let working = pieces.min(resident);
     let together = working.div_ceil(parts);
     let memory_bytes =
