@@ -384,7 +384,7 @@ impl Writer<'_> {
         line(text, 1, format_args!("}}"));
     }
 
-    /// The vectors of a subtile's fragments: how they are kept until then, fetched, and handed over.
+    /// The vectors of a tile: how they are fetched, kept, and handed to a subtile's fragments.
     fn vectors(&self, text: &mut String) {
         let vectors: Vec<_> = self
             .fields()
@@ -399,7 +399,8 @@ impl Writer<'_> {
             line(text, 2, format_args!("{ahead}<{}> {field};", element.name()));
         }
         line(text, 1, format_args!("}};"));
-        let parameters = "const EpilogueParams& p, const Coordinates (&c)[2], unsigned column, unsigned columns";
+        let parameters = "const EpilogueParams& p, const Coordinates (&c)[rows], unsigned column, unsigned columns";
+        line(text, 1, format_args!("template <unsigned rows>"));
         line(text, 1, format_args!("static {INLINE} Vectors fetch({parameters}) {{"));
         line(text, 2, format_args!("Vectors v = {{}};"));
         for (argument, field, ..) in &vectors {
@@ -412,10 +413,11 @@ impl Writer<'_> {
         line(text, 2, format_args!("return v;"));
         line(text, 1, format_args!("}}"));
         line(text, 1, format_args!("template <int V, unsigned pairs>"));
-        line(text, 1, format_args!("static {INLINE} void spread(Loads<V> (&l)[pairs], const Vectors& v) {{"));
+        let parameters = "Loads<V> (&l)[pairs], const Vectors& v, unsigned part, unsigned column";
+        line(text, 1, format_args!("static {INLINE} void spread({parameters}) {{"));
         for (_, field, ..) in &vectors {
             let place = format_args!("[&](unsigned i) -> auto& {{ return l[i].{field}; }}").to_string();
-            line(text, 2, format_args!("v.{field}.template spread<pairs>({place});"));
+            line(text, 2, format_args!("v.{field}.template spread<pairs>(part, column, {place});"));
         }
         line(text, 1, format_args!("}}"));
     }

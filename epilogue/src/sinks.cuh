@@ -137,17 +137,19 @@ __device__ __forceinline__ double* atomic_place(const ReductionArg& r, unsigned 
 // A reduction of both M and N: registers, then the warp's lanes at the end of a tile.
 template <class Op, bool atomic>
 struct ReduceAll {
-    typename Op::Value whole = Op::counted(Op::identity());
+    // Of even and odd elements, so that no instruction waits for the one before.
+    typename Op::Value halves[2] = {Op::counted(Op::identity()), Op::counted(Op::identity())};
 
     template <int V>
     __device__ __forceinline__ void visit(const Coordinates& c, const Compute (&x)[V]) {
 #pragma unroll
         for (int v = 0; v < V; ++v) {
-            if (v < static_cast<int>(c.count)) whole = Op::join(whole, Op::counted(x[v]));
+            if (v < static_cast<int>(c.count)) halves[v % 2] = Op::join(halves[v % 2], Op::counted(x[v]));
         }
     }
 
     __device__ __forceinline__ void end(const ReductionArg& r, const Work& w) {
+        typename Op::Value whole = Op::join(halves[0], halves[1]);
 #pragma unroll
         for (unsigned lanes = 16; lanes > 0; lanes /= 2) whole = Op::join(whole, shuffled(whole, lanes));
         const unsigned block = w.tile_m * cfg::tile_warps + threadIdx.x / 32 % cfg::tile_warps;

@@ -1,7 +1,10 @@
 // The epilogue of accumulators in fragments that TMA takes to D: registers → generated text → shared memory → D, and the one
 // matrix that the text reads, if it has D's width, the other way round through the same memory.
 //
-// The accumulator source is that of visitor.cuh; for_each_pair yields a subtile's pairs in the order of its m16n8 fragments.
+// The accumulator source is that of visitor.cuh, and has
+//   slabs_n, parts                subtiles side by side, the first ones, and rows of them
+//   for_each_numbered(s, f)       f(i, x0, x1) for this thread's pairs of a subtile, in the order of its m16n8 fragments
+//   advance()                     subtile s is subtile s + 1 from now on
 // Every warp has `cfg::slabs` slabs of its own, each a subtile of D, so that no other warp waits for it: a slab's copy to D runs
 // under the next subtile, and the last ones under the next tile's mainloop.
 //
@@ -11,10 +14,11 @@
 //   Output                             generated: how a slab lies, and the TMA boxes that it is
 //     Aux, boxes, box_bytes, source_map(params), aux_map(params)
 //     at(row, column), box_row(i), box_column(i), box_offset(i)   in elements
-//   Epilogue::Vectors                  what a thread keeps of a subtile's vectors until its pairs are visited
-//   Vectors Epilogue::fetch(params, rows, column, columns)   fetches it: `rows` are the coordinates of the subtile's first two
-//                                      pairs, `column` is its first one of the kernel's `columns`
-//   Epilogue::spread(loads, vectors)   hands it to all pairs; every lane of a warp calls it
+//   Epilogue::Vectors                  what a thread keeps of a tile's vectors
+//   Vectors Epilogue::fetch(params, rows, column, columns)   fetches it: `rows` are the coordinates of the first two pairs of
+//                                      each part's first subtile, `column` is the tile's first one of the kernel's `columns`
+//   Epilogue::spread(loads, vectors, part, column)   hands all pairs of a subtile theirs, which begins at that column of the tile;
+//                                      every lane of a warp calls it
 //   Epilogue::Staged                   what is read through the slabs: its element
 //   bool Epilogue::reads_staged()      whether a tile reads it
 //   void Epilogue::stage(loads, x)     puts a vector of it where visit finds it
@@ -30,19 +34,24 @@ struct BulkVisitor {
     using Values = Vector<ElementD, V>;
 
     const Params& params;
+    // Warps agree on what follows from their numbers: told so, the compiler hands it to the copies without a loop over lanes.
+    unsigned warp;
+    unsigned first_row;  // of this warp's first subtile, in a tile
     unsigned slabs;     // shared address of this warp's slabs
     unsigned barriers;  // of the barriers that their loads complete, one a slab
     unsigned lane;
     unsigned turn = 0;     // subtiles so far: the next one's slab is turn % cfg::slabs
     unsigned parities = 0;  // of the barriers, a bit each
     bool ahead = false;    // whether the next tile's first load was issued
-    typename Epilogue::Vectors vectors;  // of the next subtile
-    bool fetched = false;                // whether they are the next tile's first
+    typename Epilogue::Vectors vectors;
+    bool fetched = false;  // whether they are the next tile's
 
     __device__ __forceinline__ BulkVisitor(const Params& p, unsigned shared)
         : params(p),
-          slabs(shared + cfg::slab_offset + threadIdx.x / 32 * (warp_slabs * cfg::slab_bytes)),
-          barriers(shared + cfg::source_barriers_offset + threadIdx.x / 32 * (cfg::slabs * 8)),
+          warp(__shfl_sync(~0u, threadIdx.x / 32, 0)),
+          first_row(idx::warp_row(warp)),
+          slabs(shared + cfg::slab_offset + warp * (warp_slabs * cfg::slab_bytes)),
+          barriers(shared + cfg::source_barriers_offset + warp * (cfg::slabs * 8)),
           lane(threadIdx.x % 32) {
         if (threadIdx.x == 0) ptx::prefetch_tensormap(&params.map_d);
         if constexpr (cfg::has_source) {
@@ -56,10 +65,10 @@ struct BulkVisitor {
         }
     }
 
-    // Before a tile's products: what its first subtile reads can arrive under them, where no operands are.
+    // Before a tile's products: its vectors can arrive under them, and what its first subtile reads, where no operands are.
     template <class Accumulators>
     __device__ __forceinline__ void begin(const Work& w) {
-        vectors = fetch_vectors<Accumulators>(w, 0);
+        vectors = fetch_vectors<Accumulators>(w);
         fetched = true;
         if constexpr (cfg::has_source && cfg::lent_stages == 0) {
             if (!Epilogue(params.epilogue, w.group).reads_staged()) return;
@@ -77,8 +86,9 @@ struct BulkVisitor {
             if (reads && !ahead) fetch<Accumulators>(w, 0);
             ahead = false;
         }
-        if (!fetched) vectors = fetch_vectors<Accumulators>(w, 0);
+        if (!fetched) vectors = fetch_vectors<Accumulators>(w);
         fetched = false;
+        Accumulators rest = accumulators;
 #pragma unroll(cfg::unroll_subtiles ? Accumulators::subtiles : 1)
         for (unsigned s = 0; s < Accumulators::subtiles; ++s) {
             Loads loads[pairs];
@@ -86,8 +96,7 @@ struct BulkVisitor {
             for (unsigned i = 0; i < pairs; ++i) {
                 loads[i] = epilogue.template load<V>(params.epilogue, params.d, coordinates<Accumulators>(w, s, i));
             }
-            Epilogue::spread(loads, vectors);
-            if (s + 1 < Accumulators::subtiles) vectors = fetch_vectors<Accumulators>(w, s + 1);
+            Epilogue::spread(loads, vectors, s / Accumulators::slabs_n, Accumulators::column(s));
             const unsigned slab = slabs + turn % cfg::slabs * cfg::slab_bytes;
             if constexpr (cfg::has_source) {
                 if (reads) {
@@ -98,15 +107,11 @@ struct BulkVisitor {
                     released<cfg::slabs - 1>();
                 }
                 __syncwarp();
-            } else {
-                released<cfg::slabs - 1>();
             }
             Accumulator acc[pairs][V];
-            unsigned next = 0;
-            accumulators.for_each_pair(s, [&](unsigned, unsigned, Accumulator x0, Accumulator x1) {
-                acc[next][0] = x0;
-                acc[next][1] = x1;
-                ++next;
+            rest.for_each_numbered(cfg::unroll_subtiles ? s : 0, [&](unsigned i, Accumulator x0, Accumulator x1) {
+                acc[i][0] = x0;
+                acc[i][1] = x1;
             });
             if constexpr (cfg::line_passes > 0) measure(w, s, accumulators, epilogue, acc, loads);
             Values d[pairs];
@@ -129,10 +134,13 @@ struct BulkVisitor {
             } else {
                 visit(Known<false>{});
             }
+            if constexpr (!cfg::has_source) released<cfg::slabs - 1>();
             write(slab, d);
             if constexpr (cfg::has_aux) write(slab + cfg::slabs * cfg::slab_bytes, aux);
             store<Accumulators>(w, s, slab);
             ++turn;
+            // Found by its number, a subtile would have to be copied, and the registers of those before stay taken.
+            if constexpr (!cfg::unroll_subtiles) rest.advance();
         }
         epilogue.end(params.epilogue, w);
     }
@@ -209,10 +217,13 @@ struct BulkVisitor {
     }
 
     template <class Accumulators>
-    __device__ __forceinline__ auto fetch_vectors(const Work& w, unsigned s) const {
-        const Coordinates rows[2] = {coordinates<Accumulators>(w, s, 0), coordinates<Accumulators>(w, s, 1)};
-        const unsigned column = w.tile_n * cfg::tile_n + Accumulators::column(s);
-        return Epilogue::fetch(params.epilogue, rows, column, params.columns);
+    __device__ __forceinline__ auto fetch_vectors(const Work& w) const {
+        Coordinates rows[2 * Accumulators::parts];
+#pragma unroll
+        for (unsigned i = 0; i < 2 * Accumulators::parts; ++i) {
+            rows[i] = coordinates<Accumulators>(w, i / 2 * Accumulators::slabs_n, i % 2);
+        }
+        return Epilogue::fetch(params.epilogue, rows, w.tile_n * cfg::tile_n, params.columns);
     }
 
     // Waits until all but the last `pending` copies from slabs have read them.
@@ -254,7 +265,7 @@ struct BulkVisitor {
 
     template <class Accumulators>
     __device__ __forceinline__ int box_row(const Work& w, unsigned s, unsigned b) const {
-        return w.tile_m * cfg::tile_m + Accumulators::row(s) + Output::box_row(b);
+        return w.tile_m * cfg::tile_m + first_row + s / Accumulators::slabs_n * 64 + Output::box_row(b);
     }
     template <class Accumulators>
     __device__ __forceinline__ int box_column(const Work& w, unsigned s, unsigned b) const {

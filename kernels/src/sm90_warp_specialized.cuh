@@ -76,25 +76,41 @@ struct Sm90Accumulators {
         for (unsigned i = 0; i < vectors; ++i) f(i, value[i / fragments_n][i % fragments_n]);
     }
 
+    // Subtile 0 is over: all others move up by one.
+    __device__ __forceinline__ void advance() {
+#pragma unroll
+        for (unsigned i = slab_fragments; i < vectors; ++i)
+#pragma unroll
+            for (unsigned v = 0; v < 4; ++v) {
+                const unsigned to = i - slab_fragments;
+                value[to / fragments_n][to % fragments_n][v] = value[i / fragments_n][i % fragments_n][v];
+            }
+    }
+
     static __device__ __forceinline__ unsigned row(unsigned subtile) {
         return idx::warp_row(threadIdx.x / 32) + subtile / slabs_n * 64;
     }
     static __device__ __forceinline__ unsigned column(unsigned subtile) { return subtile % slabs_n * cfg::slab_columns; }
 
-    // Registers cannot be indexed at run time, so the subtile is found by comparison.
     template <class F>
     __device__ __forceinline__ void for_each_pair(unsigned subtile, const F& f) const {
         const unsigned lane = threadIdx.x % 32;
+        for_each_numbered(subtile, [&](unsigned i, Accumulator x0, Accumulator x1) {
+            f(idx::accumulator_row(lane, i % 2 * 2), idx::accumulator_column(lane, i % 2 * 2) + i / 2 * 8, x0, x1);
+        });
+    }
+
+    // Registers cannot be indexed at run time, so the subtile is found by comparison.
+    template <class F>
+    __device__ __forceinline__ void for_each_numbered(unsigned subtile, const F& f) const {
 #pragma unroll
         for (unsigned s = 0; s < subtiles; ++s) {
             if (s != subtile) continue;
 #pragma unroll
-            for (unsigned j = 0; j < slab_fragments; ++j)
-#pragma unroll
-                for (unsigned v = 0; v < 4; v += 2) {
-                    const Accumulator(&x)[4] = value[s / slabs_n][s % slabs_n * slab_fragments + j];
-                    f(idx::accumulator_row(lane, v), idx::accumulator_column(lane, v) + j * 8, x[v], x[v + 1]);
-                }
+            for (unsigned i = 0; i < 2 * slab_fragments; ++i) {
+                const Accumulator(&x)[4] = value[s / slabs_n][s % slabs_n * slab_fragments + i / 2];
+                f(i, x[i % 2 * 2], x[i % 2 * 2 + 1]);
+            }
         }
     }
 };

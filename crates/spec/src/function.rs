@@ -13,12 +13,24 @@ pub struct Function {
     pub host: HostFn,
     /// How far the device's value may be from the host's.
     pub accuracy: Accuracy,
+    /// About how many machine instructions an f32 value takes: kernels repeat short epilogues.
+    pub cost: usize,
 }
 
 impl Function {
     /// A function whose host body and device text are the same operations in the same order, so that they agree bit for bit.
     pub const fn exact(name: &'static str, cuda: &'static str, host: HostFn) -> Function {
-        Function { name, cuda, needs: &[], host, accuracy: Accuracy::EXACT }
+        Function { name, cuda, needs: &[], host, accuracy: Accuracy::EXACT, cost: Function::operators(cuda) }
+    }
+
+    /// The operators and calls of a CUDA expression, of which its cost is guessed.
+    pub const fn operators(cuda: &str) -> usize {
+        let (text, mut i, mut count) = (cuda.as_bytes(), 0, 0);
+        while i < text.len() {
+            count += matches!(text[i], b'+' | b'-' | b'*' | b'/' | b'<' | b'>' | b'=' | b'?' | b'(') as usize;
+            i += 1;
+        }
+        count
     }
 
     /// The same with another accuracy.

@@ -11,13 +11,13 @@ function! {
     /// `x` where it exceeds the threshold, else another value. Exact. Cost 2.
     threshold Threshold |x, limit, value| = if x <= limit { value } else { x }, "x <= y ? z : x";
     /// `1 / (1 + e^-x)`, to 6e-6 of the result (3e-7 near 0). Cost 2 + 2.
-    sigmoid Sigmoid |x| ~ 1.0 / (1.0 + (-x).exp()), "math::sigmoid(x)" with [MATH, LOGISTIC] within LOGISTIC_ACCURACY;
+    sigmoid Sigmoid |x| ~ 1.0 / (1.0 + (-x).exp()), "math::sigmoid(x)" with [MATH, LOGISTIC] costs 4 within LOGISTIC_ACCURACY;
     /// `x * sigmoid(x)`, also called swish, to 6e-6 of the result (3e-7 near 0). Cost 4 + 2.
-    silu Silu |x| ~ if x < -1024.0 { -0.0 } else { x / (1.0 + (-x).exp()) }, "math::silu(x)" with [MATH, LOGISTIC] within LOGISTIC_ACCURACY;
+    silu Silu |x| ~ if x < -1024.0 { -0.0 } else { x / (1.0 + (-x).exp()) }, "math::silu(x)" with [MATH, LOGISTIC] costs 6 within LOGISTIC_ACCURACY;
     /// The hyperbolic tangent, to 5e-7 of the result. Cost about 12 + 2, and [`tanh_fast`] is there.
     tanh Tanh |x| ~ x.tanh(), "math::tanh(x)" with [MATH] within Accuracy::relative(5e-7);
     /// The hyperbolic tangent to 5.5e-4 of the result, which f16 and bf16 hardly show. Cost 0 + 1.
-    tanh_fast TanhFast |x| ~ x.tanh(), "math::tanh_approx(x)" with [MATH] within Accuracy::relative(5.5e-4);
+    tanh_fast TanhFast |x| ~ x.tanh(), "math::tanh_approx(x)" with [MATH] costs 1 within Accuracy::relative(5.5e-4);
     /// `x * clamp(x + 3, 0, 6) / 6`. Exact. Cost 7.
     hardswish HardSwish |x| = if x <= -3.0 { 0.0 } else if x >= 3.0 { x } else { x * (x + 3.0) * (1.0 / 6.0) },
         "x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) * static_cast<decltype(x)>(1.0 / 6)";

@@ -5,18 +5,18 @@ use warpwright_spec::Accuracy;
 
 function! {
     /// `x * y + z`, rounded once. Exact. Cost 1.
-    fma Fma |x, y, z| = x.mul_add(y, z), "math::fma(x, y, z)" with [MATH];
+    fma Fma |x, y, z| = x.mul_add(y, z), "math::fma(x, y, z)" with [MATH] costs 1;
     /// The magnitude. Exact. Cost 1 at most.
-    abs Abs |x| = x.abs(), "math::abs(x)" with [MATH];
+    abs Abs |x| = x.abs(), "math::abs(x)" with [MATH] costs 1;
     /// `x * x`. Exact. Cost 1.
     square Square |x| = x * x, "x * x";
     /// `1 / x`, to 1.2e-7 of the result; subnormals count as zeros. `1 / x` itself is rounded correctly, at ten times the cost.
     /// Cost 0 + 1.
-    reciprocal Reciprocal |x| ~ 1.0 / x, "math::reciprocal(x)" with [MATH] within Accuracy::relative(2.4e-7);
+    reciprocal Reciprocal |x| ~ 1.0 / x, "math::reciprocal(x)" with [MATH] costs 1 within Accuracy::relative(2.4e-7);
     /// The square root. Exact. Cost about 8 + 1.
     sqrt Sqrt |x| = x.sqrt(), "math::sqrt(x)" with [MATH];
     /// `1 / sqrt(x)`, to 1.3e-7 of the result; subnormals count as zeros. Cost 0 + 1.
-    rsqrt Rsqrt |x| ~ 1.0 / x.sqrt(), "math::rsqrt(x)" with [MATH] within Accuracy::relative(2.4e-7);
+    rsqrt Rsqrt |x| ~ 1.0 / x.sqrt(), "math::rsqrt(x)" with [MATH] costs 1 within Accuracy::relative(2.4e-7);
     /// `e^x`, to 2.4e-7 of the result. Cost about 8 + 1.
     exp Exp |x| ~ x.exp(), "math::exp(x)" with [MATH] within Accuracy::relative(3e-7);
     /// The natural logarithm, to 1.2e-7 of the result. Cost about 20.

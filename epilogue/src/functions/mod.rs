@@ -62,9 +62,9 @@ pub fn all() -> impl Iterator<Item = Function> {
 
 /// Defines functions. `=` one body serves f32 and f64 alike, operation by operation; `~` the body is for f64, and f32 rounds
 /// its value once. `with` names the text that the device's expression calls,
-/// `within` its accuracy if it is not exact.
+/// `costs` its instructions where they are fewer than usual for one that calls others, `within` its accuracy if it is not exact.
 macro_rules! function {
-    ($($(#[$doc:meta])* $name:ident $tag:ident |$($x:ident),+| $kind:tt $host:expr, $cuda:literal $(with [$($needs:ident),+])? $(within $accuracy:expr)?;)+) => {
+    ($($(#[$doc:meta])* $name:ident $tag:ident |$($x:ident),+| $kind:tt $host:expr, $cuda:literal $(with [$($needs:ident),+])? $(costs $cost:literal)? $(within $accuracy:expr)?;)+) => {
         $(
             #[doc = concat!("[`", stringify!($name), "`] as a type.")]
             #[derive(Clone, Copy, Debug)]
@@ -76,6 +76,7 @@ macro_rules! function {
                     needs: &[$($($needs),+)?],
                     host: $crate::functions::function!(@host $kind [$($x)+] $host),
                     accuracy: $crate::functions::function!(@accuracy $($accuracy)?),
+                    cost: $crate::functions::function!(@cost $cuda [$($($needs)+)?] $($cost)?),
                 };
             }
             $crate::functions::function!(@call $(#[$doc])* $name $tag [$($x)+]);
@@ -84,6 +85,10 @@ macro_rules! function {
         pub(super) const ALL: [warpwright_spec::Function; [$(stringify!($name)),+].len()] =
             [$(<$tag as $crate::EpilogueFunction>::FUNCTION),+];
     };
+    (@cost $cuda:literal [$($needs:ident)*] $cost:literal) => { $cost };
+    (@cost $cuda:literal [] ) => { warpwright_spec::Function::operators($cuda) };
+    // What calls others is rarely short.
+    (@cost $cuda:literal [$($needs:ident)+]) => { 10 };
     (@accuracy) => { warpwright_spec::Accuracy::EXACT };
     (@accuracy $accuracy:expr) => { $accuracy };
     (@host = [$x:ident] $host:expr) => { warpwright_spec::HostFn::Unary(|$x: f32| $host, |$x: f64| $host) };

@@ -56,6 +56,11 @@ impl Tile {
         if self.pingpong { 4 } else { self.warps_m * self.warps_n }
     }
 
+    /// Accumulators of a thread.
+    pub(crate) fn accumulators(&self) -> usize {
+        self.m * self.n / (32 * self.warps())
+    }
+
     fn warp_m(&self) -> usize {
         self.m / self.warps_m
     }

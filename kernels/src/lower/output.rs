@@ -5,7 +5,7 @@ use super::config::{SLAB_ROWS, Tile, indented, int, plain};
 use super::maps::BoxShape;
 use super::operand::table;
 use std::fmt::Write;
-use warpwright_epilogue::{LeafKind, LineValues, Place, Program};
+use warpwright_epilogue::{LeafKind, LineValues, Op, Place, Program};
 use warpwright_layout::lower::index_function;
 use warpwright_layout::smem::{Major, SmemSwizzle, atom, widest_swizzle};
 use warpwright_layout::tma::TensorMap;
@@ -13,9 +13,10 @@ use warpwright_layout::{ComposedLayout, IntTuple, LayoutError};
 use warpwright_numeric::Dtype;
 use warpwright_spec::{Axes, BlockRun, BlockScales, InstructionId, KernelPlan, LineStep, ResourcePlan, Sink};
 
-/// Steps of an epilogue up to which its text is repeated for every subtile, which saves moving accumulators to where the one
-/// copy expects them.
-const CHEAP_STEPS: usize = 4;
+/// Instructions up to which an epilogue's text is repeated for every subtile, which saves moving accumulators to where the one copy
+/// expects them. Longer ones would drive the mainloop, and one another's parts, out of the instruction cache: kernels of up to 25 KB
+/// were not slowed, and those of 33 KB took a fifth more clocks for either.
+const CHEAP: usize = 800;
 
 /// How D is staged.
 pub(crate) struct BulkOutput {
@@ -41,7 +42,8 @@ impl BulkOutput {
     /// # Errors
     /// A slab that has no layout.
     pub(crate) fn of(plan: &KernelPlan, program: &Program) -> Result<Option<BulkOutput>, LayoutError> {
-        let Tile { slab_columns: columns, warps_m, .. } = Tile::of(plan);
+        let tile = Tile::of(plan);
+        let Tile { slab_columns: columns, warps_m, .. } = tile;
         let dtype = plan.spec.d;
         let bits = dtype.bits();
         let fragments = plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::WGMMA;
@@ -94,7 +96,7 @@ impl BulkOutput {
             bytes,
             source,
             aux,
-            cheap: program.steps().len() <= CHEAP_STEPS,
+            cheap: cost(program) * tile.accumulators() <= CHEAP,
         }))
     }
 
@@ -162,6 +164,15 @@ impl BulkOutput {
     pub(crate) fn slab_bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// About how many instructions an epilogue takes for an element. One that asks how many elements there are has its text twice, the
+/// second time with a question for each.
+fn cost(program: &Program) -> usize {
+    let cost = |op: &Op| if let Op::Apply(function, _) = op { function.cost } else { 1 };
+    let steps: usize = program.steps().iter().map(|step| cost(&step.op)).sum();
+    let reduces = program.stores().iter().filter(|s| matches!(s.sink, Sink::Reduce(_))).count();
+    if reduces > 0 { 2 * steps + 4 * reduces } else { steps }
 }
 
 /// Whether an epilogue reduces along M or N alone, through slabs of its accumulators.
