@@ -113,7 +113,7 @@ struct BulkVisitor {
                 acc[i][0] = x0;
                 acc[i][1] = x1;
             });
-            if constexpr (cfg::line_passes > 0) measure(w, s, accumulators, epilogue, acc, loads);
+            if constexpr (cfg::line_passes > 0) measure(w, s, rest, epilogue, acc, loads);
             Values d[pairs];
             Vector<Output::Aux, V> aux[pairs];
             const auto visit = [&](auto inside) {
@@ -165,7 +165,7 @@ struct BulkVisitor {
 
     // What values of lines become together, of a subtile and those behind it that share blocks with it (lines_fragments.cuh).
     template <class Accumulators>
-    __device__ __forceinline__ void measure(const Work& w, unsigned s, const Accumulators& accumulators, const Epilogue& epilogue,
+    __device__ __forceinline__ void measure(const Work& w, unsigned s, const Accumulators& rest, const Epilogue& epilogue,
                                             const Accumulator (&acc)[pairs][V], const Loads (&loads)[pairs]) const {
         constexpr unsigned group = Epilogue::Line::group;
         if (s % group != 0) return;
@@ -178,13 +178,11 @@ struct BulkVisitor {
             for (unsigned i = 0; i < pairs; ++i) {
                 others[i] = epilogue.template load<V>(params.epilogue, params.d, coordinates<Accumulators>(w, next, i));
             }
-            Epilogue::spread(others, fetch_vectors<Accumulators>(w, next));
+            Epilogue::spread(others, vectors, next / Accumulators::slabs_n, Accumulators::column(next));
             Accumulator values[pairs][V];
-            unsigned pair = 0;
-            accumulators.for_each_pair(next, [&](unsigned, unsigned, Accumulator x0, Accumulator x1) {
-                values[pair][0] = x0;
-                values[pair][1] = x1;
-                ++pair;
+            rest.for_each_numbered(cfg::unroll_subtiles ? next : next - s, [&](unsigned i, Accumulator x0, Accumulator x1) {
+                values[i][0] = x0;
+                values[i][1] = x1;
             });
             measure<Accumulators>(w, next, epilogue, values, others);
         }

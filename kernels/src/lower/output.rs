@@ -169,7 +169,12 @@ impl BulkOutput {
 /// About how many instructions an epilogue takes for an element. One that asks how many elements there are has its text twice, the
 /// second time with a question for each.
 fn cost(program: &Program) -> usize {
-    let cost = |op: &Op| if let Op::Apply(function, _) = op { function.cost } else { 1 };
+    let cost = |op: &Op| match op {
+        Op::Apply(function, _) => function.cost,
+        // A factor's product and conversion, and the pass that finds it.
+        Op::Line(_) => 8,
+        _ => 1,
+    };
     let steps: usize = program.steps().iter().map(|step| cost(&step.op)).sum();
     let reduces = program.stores().iter().filter(|s| matches!(s.sink, Sink::Reduce(_))).count();
     if reduces > 0 { 2 * steps + 4 * reduces } else { steps }
