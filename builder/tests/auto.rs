@@ -205,7 +205,7 @@ fn problems_of_every_size_are_planned_or_refused() {
         let sizes = [0, 1, 1 << 40, usize::MAX];
         for (m, n) in sizes.into_iter().flat_map(|m| sizes.map(|n| (m, n))) {
             for (k, batch, splits) in
-                [(64, 1, None), (0, 3, None), (usize::MAX, usize::MAX, None), (64, 1, Some(usize::MAX))]
+                [(64, 1, None), (0, 3, None), (usize::MAX, usize::MAX, None), (64, 1, Some(usize::MAX)), (64, 0, None)]
             {
                 let problem = Problem::batched(m, n, k, batch);
                 match resolve_split(&spec(tag), &device, &problem, &OperandFacts::K_MAJOR, splits) {
@@ -213,6 +213,8 @@ fn problems_of_every_size_are_planned_or_refused() {
                         let prediction = predict(&plan, &device, &problem);
                         let of = format!("{batch} of {m} x {n} x {k} on {}: {prediction:?}", device.name);
                         assert!(prediction.seconds >= prediction.fixed, "{of}");
+                        assert!(!prediction.seconds.is_nan() && !prediction.memory.is_nan(), "{of}");
+                        assert!(prediction.tiles > 0 || prediction.memory == 0.0, "{of}");
                         assert!(explain(&plan, &device, &problem).contains("predicted"), "{of}");
                     }
                     Err(error) => assert!(!error.to_string().is_empty()),
@@ -236,6 +238,33 @@ fn tiles_of_column_major_outputs_are_judged_as_the_kernel_has_them() {
     // As many as of row-major D that do not change places, whose kernels they are.
     let plain = alternatives(&spec, &device, &problem, &OperandFacts::K_MAJOR).unwrap();
     assert_eq!(all.len(), plain.iter().filter(|plan| !plan.transposed).count());
+}
+
+/// A tile that is legal by its own numbers has a plan however D lies.
+#[test]
+fn named_tiles_of_column_major_outputs_are_planned() {
+    let (device, problem) = (DeviceInfo::h200(), Problem::dense(1024, 1024, 1024));
+    let facts = OperandFacts { order_c: Order::Column, order_d: Order::Column, ..OperandFacts::K_MAJOR };
+    let named = |schedule, tile| {
+        let desc = GemmDesc { tile: Some(tile), schedule, ..GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32) };
+        resolve(&desc.spec().unwrap(), &device, &problem, &facts)
+    };
+    let (auto, cooperative) = (ScheduleId::AUTO, ScheduleId::COOPERATIVE);
+    for (schedule, (m, n), transposed) in [
+        // 120 are no rows of an instruction, and 64 none of two warp groups.
+        (auto, (128, 120), false),
+        (cooperative, (128, 120), false),
+        (cooperative, (192, 64), false),
+        (auto, (192, 64), true),
+        (cooperative, (128, 256), true),
+        (ScheduleId::PINGPONG, (64, 64), true),
+        (ScheduleId::PINGPONG, (128, 8), false),
+    ] {
+        let plan = named(schedule, Mnk::new(m, n, 64)).unwrap_or_else(|e| panic!("{schedule} {m} x {n}: {e}"));
+        let tile = Mnk::new(m, n, 64);
+        assert_eq!(plan.transposed, transposed, "{schedule} {m} x {n}");
+        assert_eq!(plan.tile, if transposed { tile.swapped() } else { tile });
+    }
 }
 
 /// Rows of which there are few are the instruction's columns, of which it may have eight, whichever way D lies.

@@ -2,7 +2,7 @@ use crate::tune::PlanChoice;
 use thiserror::Error;
 use warpwright_arch::{ArchId, ArchMismatch};
 use warpwright_numeric::Dtype;
-use warpwright_spec::{Order, ScheduleId, SchedulerId, Violation};
+use warpwright_spec::{LoaderId, Order, ScheduleId, SchedulerId, Violation};
 
 /// Why a spec has no plan for a problem on a device.
 #[derive(Clone, PartialEq, Debug, Error)]
@@ -26,7 +26,7 @@ pub enum PlanError {
     },
     /// The composition is legal, and runs on the host, but its device code does not exist yet.
     #[error(
-        "{schedule} on {arch} for {a} x {b} has no device code yet: use `.schedule::<Auto>()`, which takes the newest that exists, or run it on `Device::host()`"
+        "{schedule} on {arch} for {a} x {b} loaded by {loader} has no device code yet: use `.schedule::<Auto>()`, which takes the newest that exists, or run it on `Device::host()`"
     )]
     ScheduleNotWritten {
         /// The tag.
@@ -37,6 +37,8 @@ pub enum PlanError {
         a: Dtype,
         /// Element of B.
         b: Dtype,
+        /// How operands would arrive.
+        loader: LoaderId,
     },
     /// A named schedule that loads by TMA, and an operand that TMA cannot address.
     #[error(

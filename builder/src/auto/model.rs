@@ -109,6 +109,7 @@ impl Model<'_> {
 
     /// Bytes that all blocks together have asked for and wait for.
     fn in_flight(&self, pieces: usize, sms: usize, per_sm: usize) -> f64 {
+        let pieces = pieces.max(1);
         let blocks = pieces.min(sms) * pieces.div_ceil(sms).min(per_sm);
         let ahead = self.resources().stages.saturating_sub(1).max(1);
         (blocks * ahead) as f64 * self.k_tile_bytes()
@@ -303,6 +304,10 @@ pub(super) fn memory_bytes(
     together: usize,
     moved: f64,
 ) -> f64 {
+    // Nothing is launched then.
+    if space.total() == 0 {
+        return 0.0;
+    }
     let (spec, plan) = (model.spec, model.plan);
     let bound = problem.bound();
     let extents = if plan.transposed { bound.swapped() } else { bound };

@@ -150,13 +150,20 @@ fn plans(
     let others = schedules(&spec, open, device).map(|schedule| (Spec { schedule, ..spec }, substitute));
     let dots = if open && !device.is_host() { dot::substitutes(&spec, problem) } else { Vec::new() };
     let dots = dots.into_iter().map(|dots| (dots, Some(Substitute::Vectors { principal })));
-    for (spec, substitute) in others.chain(dots) {
-        for transposed in orientations(&spec, device, problem, facts) {
-            let tiled = for_each_tile(&spec, device, problem, facts, transposed, &mut |plan| {
-                let plan = KernelPlan { substitute, ..plan };
-                with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
-            });
-            outcome.count(tiled);
+    let kernels: Vec<_> = others.chain(dots).collect();
+    for turn in [false, true] {
+        // A named tile that is no tile of the usual way may be one of the other.
+        if turn && (outcome.found || spec.swap_ab.is_some() || spec.tile.is_none()) {
+            break;
+        }
+        for (spec, substitute) in &kernels {
+            for transposed in orientations(spec, device, problem, facts) {
+                let tiled = for_each_tile(spec, device, problem, facts, transposed != turn, &mut |plan| {
+                    let plan = KernelPlan { substitute: *substitute, ..plan };
+                    with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
+                });
+                outcome.count(tiled);
+            }
         }
     }
     outcome.end()
@@ -269,7 +276,7 @@ fn resolve_schedule(
         Substitute::Unreadable { principal, operand, dtype }
     } else if !device_code::mainloop(spec) {
         if !auto {
-            return Err(PlanError::ScheduleNotWritten { arch, schedule: spec.schedule, a, b });
+            return Err(PlanError::ScheduleNotWritten { arch, schedule: spec.schedule, a, b, loader: spec.loader });
         }
         Substitute::NotWritten { principal }
     } else if let Some((operand, given)) = narrow.filter(|_| copied.is_none()) {
@@ -463,7 +470,7 @@ fn with_tile(
     plan.spec.staging = if resources.reuses_stages() { StagingId::REUSED } else { StagingId::SEPARATE };
     plan.resources = resources;
     // A tile that nobody named has to be legal in the kernel's terms alone.
-    check(&Spec { tile: named.tile, ..plan.spec })?;
+    check(&Spec { tile: named.tile, swap_ab: Some(transposed), ..plan.spec })?;
     check_lines(spec.epilogue, tile, problem.bound().n)?;
     check_kernel(&Spec { order_a: None, order_b: None, order_d: None, ..plan.kernel_spec() })?;
     plan.spec.swap_ab = Some(transposed);

@@ -29,7 +29,9 @@ fn of_build(error: &BuildError) -> Option<&'static str> {
 fn of_plan(error: &PlanError) -> Option<&'static str> {
     match error {
         PlanError::Rule(rule) => of_rule(rule),
-        PlanError::ScheduleNotWritten { .. } => Some("that is, leave --schedule out or give --device host"),
+        PlanError::ScheduleNotWritten { .. } => {
+            Some("that is, leave --schedule and --loader out or give --device host")
+        }
         PlanError::SchedulerNotWritten { .. } => Some("that is, leave --scheduler out or give --device host"),
         PlanError::TypesNotWritten { .. } | PlanError::ProblemNotWritten { .. } => Some("that is, give --device host"),
         _ => None,

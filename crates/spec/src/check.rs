@@ -359,13 +359,19 @@ const fn check_tile(s: &Spec, tile: Mnk, [rows, columns]: [&'static str; 2]) -> 
 pub const fn check_shared_memory(s: &Spec, tile: Mnk, limit: usize) -> Result<(), Violation> {
     let plan = ResourcePlan::of(s, tile);
     let rings = plan.stage_bytes > 0;
-    if plan.shared_bytes > limit || rings && plan.stages < 2 {
+    // Of open stages as many are taken as fit, which is fewer than are needed.
+    let shallow = rings && plan.stages < 2;
+    if plan.shared_bytes > limit || shallow {
         let fit = if rings { limit.saturating_sub(plan.fixed_bytes) / plan.stage_bytes } else { plan.stages };
         return Err(Violation::SharedMemory {
-            stages: plan.stages,
+            stages: if shallow { 2 } else { plan.stages },
             stage: plan.stage_bytes,
             fixed: plan.fixed_bytes,
-            total: plan.shared_bytes,
+            total: if shallow {
+                plan.fixed_bytes.saturating_add(plan.stage_bytes.saturating_mul(2))
+            } else {
+                plan.shared_bytes
+            },
             limit,
             fit,
             arch: s.arch,

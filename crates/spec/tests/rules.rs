@@ -147,6 +147,21 @@ fn eight_stages_do_not_fit() {
     assert!(text.ends_with("of shared memory, but Sm90 has 227.0 KiB; at most 4 stages fit"), "{text}");
 }
 
+/// Open stages are counted as the two that are needed at least.
+#[test]
+fn two_stages_do_not_fit() {
+    let deep = GemmDesc { a: Dtype::Tf32, b: Dtype::Tf32, tile: tile(192, 64, 128), ..base() };
+    assert_eq!(
+        refusal(deep),
+        "2 stages of 128.0 KiB and 0.8 KiB for the epilogue and barriers need 256.8 KiB of shared memory, but Sm90 has 227.0 KiB; not even 2 stages fit, so use a smaller tile"
+    );
+    let plain = GemmDesc { tile: tile(192, 64, 128), ..GemmDesc::new(ArchId::SM80, Dtype::F64, Dtype::F64) };
+    assert_eq!(
+        refusal(plain),
+        "2 stages of 256.0 KiB need 512.0 KiB of shared memory, but Sm80 has 163.0 KiB; not even 2 stages fit, so use a smaller tile"
+    );
+}
+
 /// Four stages of 56 KiB leave 3 KiB, so that an epilogue of f32 is staged in them, named or not, and not beside them.
 #[test]
 fn an_epilogue_reuses_stages_that_would_not_fit_beside_it() {

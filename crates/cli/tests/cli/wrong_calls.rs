@@ -273,7 +273,7 @@ fn other_commands_refuse_too() {
         ),
         (
             "plan --shape 64x64x64 --type-a e4m3 --order-b column --device-preset b200 --schedule onesm",
-            "OneSm on Sm100 for e4m3 x e4m3 has no device code yet: use `.schedule::<Auto>()`, which takes the newest that exists, or run it on `Device::host()`; that is, leave --schedule out or give --device host",
+            "OneSm on Sm100 for e4m3 x e4m3 loaded by Tma has no device code yet: use `.schedule::<Auto>()`, which takes the newest that exists, or run it on `Device::host()`; that is, leave --schedule and --loader out or give --device host",
         ),
         ("emit --as elf --shape 64x64x64 --type-a f16", "--as `elf` is not a form: use one of cuda, ptx, cubin, sass"),
         (
