@@ -398,7 +398,8 @@ struct Sm90WarpSpecialized {
         if constexpr (cfg::cluster_size > 1) {
             ptx::cluster_meet();
         } else {
-            __syncthreads();
+            // Not __syncthreads(), at which all threads have to be in one place of the text: producers and consumers are in two.
+            ptx::barrier_sync(0, cfg::threads);
         }
         ptx::wait_for_grids_before();
     }

@@ -7,7 +7,7 @@ use crate::prepare::Prepared;
 use crate::runner::{Outcome, Runner};
 use warpwright::{Device, bf16};
 
-/// What a kernel of few rows is made of.
+/// What a kernel of few rows is made of. Who does not cut K says so: Auto might.
 #[derive(Clone, Copy, Debug)]
 struct Kernel {
     /// Tile, of which `0` rows are as many as the problem has, rounded up to eight.
@@ -18,7 +18,8 @@ struct Kernel {
     rest: &'static str,
 }
 
-const PLAIN: Kernel = Kernel { tile: [64, 64, 64], swapped: false, schedule: "warpspecialized", rest: "" };
+const PLAIN: Kernel =
+    Kernel { tile: [64, 64, 64], swapped: false, schedule: "warpspecialized", rest: ", scheduler = \"persistent\"" };
 const SWAPPED: Kernel = Kernel { tile: [0, 64, 64], swapped: true, ..PLAIN };
 
 /// Kernels of the same bits each: the order in which K is summed is theirs.
@@ -27,7 +28,7 @@ const ALIKE: &[&[Kernel]] = &[
         PLAIN,
         SWAPPED,
         Kernel { tile: [0, 128, 64], schedule: "cooperative", ..SWAPPED },
-        Kernel { tile: [0, 64, 128], rest: ", cluster = [1, 2]", ..SWAPPED },
+        Kernel { tile: [0, 64, 128], rest: ", scheduler = \"persistent\", cluster = [1, 2]", ..SWAPPED },
     ],
     &[
         Kernel { rest: ", scheduler = \"split_k\", splits = 4", ..SWAPPED },
