@@ -18,8 +18,12 @@ struct Kernel {
     rest: &'static str,
 }
 
-const PLAIN: Kernel =
-    Kernel { tile: [64, 64, 64], swapped: false, schedule: "warpspecialized", rest: ", scheduler = \"persistent\"" };
+const PLAIN: Kernel = Kernel {
+    tile: [64, 64, 64],
+    swapped: false,
+    schedule: "warpspecialized",
+    rest: ", scheduler = \"persistent\", cluster = [1, 1]",
+};
 const SWAPPED: Kernel = Kernel { tile: [0, 64, 64], swapped: true, ..PLAIN };
 
 /// Kernels of the same bits each: the order in which K is summed is theirs.
@@ -31,8 +35,8 @@ const ALIKE: &[&[Kernel]] = &[
         Kernel { tile: [0, 64, 128], rest: ", scheduler = \"persistent\", cluster = [1, 2]", ..SWAPPED },
     ],
     &[
-        Kernel { rest: ", scheduler = \"split_k\", splits = 4", ..SWAPPED },
-        Kernel { rest: ", scheduler = \"split_k_serial\", splits = 4", ..SWAPPED },
+        Kernel { rest: ", scheduler = \"split_k\", splits = 4, cluster = [1, 1]", ..SWAPPED },
+        Kernel { rest: ", scheduler = \"split_k_serial\", splits = 4, cluster = [1, 1]", ..SWAPPED },
         Kernel { rest: ", cluster = [1, 1, 4]", ..SWAPPED },
         Kernel { rest: ", cluster = [1, 1, 4]", ..PLAIN },
     ],
