@@ -2,15 +2,12 @@
 """Values that share scale factors by blocks, from NumPy: `tests/cases/blocks.json`, whose rows `tests/src/sinks.rs` runs.
 
 Operands are small integers by a formula, so that every sum is exact; scale factors and what is divided by them follow in f32, each
-operation rounded once. Checksums are those of `expect_sinks.py`, whose data and checksums these are. Needs numpy and ml_dtypes.
+operation rounded once. Data and checksums are those of `expect_sinks.py`. Needs numpy and ml_dtypes.
 """
-
-import json
-import zlib
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+from expect_sinks import crc, small, write
 
 F = np.float32
 # element: (its largest value, as ml_dtypes has it)
@@ -18,19 +15,6 @@ ELEMENTS = {
     "e4m3": (448, ml_dtypes.float8_e4m3fn), "e5m2": (57344, ml_dtypes.float8_e5m2),
     "e3m2": (28, ml_dtypes.float6_e3m2fn), "e2m3": (7.5, ml_dtypes.float6_e2m3fn), "e2m1": (6, ml_dtypes.float4_e2m1fn),
 }  # fmt: skip
-
-
-def small(batch, i, j):
-    b, i, j = np.ogrid[0:batch, 0:i, 0:j]
-    return ((b * 5 + i * 7 + j * 3) % 5).astype(np.float64) - 2
-
-
-def crc(x):
-    x = np.ascontiguousarray(x, dtype="<f8").reshape(-1)
-    words = x.view("<u8").copy()
-    words[np.isnan(x)] = 0x7FF8000000000000
-    words[x == 0] = 0
-    return zlib.crc32(words.tobytes())
 
 
 def element(x, name):
@@ -211,9 +195,4 @@ def rows():
 
 
 if __name__ == "__main__":
-    listed = list(rows())
-    names = [r["name"] for r in listed]
-    assert len(set(names)) == len(names)
-    text = "[\n" + ",\n".join(json.dumps(r) for r in listed) + "\n]\n"
-    Path(__file__).parent.parent.joinpath("cases", "blocks.json").write_text(text)
-    print(len(listed), "rows")
+    write(rows(), "blocks")

@@ -5,12 +5,10 @@ Operands are small integers and coefficients powers of two, so that every value 
 those of `expect_sinks.py`. Needs numpy and ml_dtypes.
 """
 
-import json
-from pathlib import Path
-
 import ml_dtypes
 import numpy as np
-from expect_blocks import POISON, blocks, crc, element, in_atoms, small
+from expect_blocks import POISON, blocks, element, in_atoms
+from expect_sinks import crc, small, write
 
 BATCH, M, N, K = 2, 70, 104, 48
 ACC = np.einsum("bmk,bnk->bmn", small(BATCH, M, K), small(BATCH, N, K))
@@ -133,7 +131,5 @@ def rows():
             }  # fmt: skip
 
 
-listed = list(rows())
-text = "[\n" + ",\n".join(json.dumps(r) for r in listed) + "\n]\n"
-Path(__file__).parent.parent.joinpath("cases", "fusions.json").write_text(text)
-print(len(listed), "rows")
+if __name__ == "__main__":
+    write(rows(), "fusions")

@@ -161,9 +161,15 @@ def rows():
     yield row("one_row", "sm90", "f16", "least", extents=[1, 1, 200, 16])
 
 
-listed = list(rows())
-names = [r["name"] for r in listed]
-assert len(set(names)) == len(names)
-text = "[\n" + ",\n".join(json.dumps(r) for r in listed) + "\n]\n"
-Path(__file__).parent.parent.joinpath("cases", "sinks.json").write_text(text)
-print(len(listed), "rows")
+def write(rows, name):
+    """Rows as `tests/cases/<name>.json`, a line each."""
+    listed = list(rows)
+    names = [r["name"] for r in listed]
+    assert len(set(names)) == len(names)
+    text = "[\n" + ",\n".join(json.dumps(r) for r in listed) + "\n]\n"
+    Path(__file__).parent.parent.joinpath("cases", f"{name}.json").write_text(text)
+    print(len(listed), "rows")
+
+
+if __name__ == "__main__":
+    write(rows(), "sinks")

@@ -31,7 +31,7 @@ const WARP_GROUP: &[(usize, usize, usize)] = &[(128, 256, 64), (128, 128, 64), (
 /// Rows of wgmma tiles: those of one to three warp groups, of one or two instructions each.
 const fn warp_group_rows(schedule: ScheduleId) -> &'static [usize] {
     match schedule {
-        ScheduleId::COOPERATIVE => &[128, 192, 256],
+        ScheduleId::COOPERATIVE => &[128, THREE_GROUPS.0, 256],
         _ => &[64, 128],
     }
 }
@@ -45,8 +45,8 @@ const FEWEST_COLUMNS: usize = 32;
 const FEW_COLUMNS: usize = 8;
 /// Bytes of a line of shared memory in the widest swizzle.
 pub const LINE: usize = 128;
-/// Rows of a warp group, and the most columns of tiles of three: their threads have 160 registers, and ptxas spills beyond.
-const COLUMNS_OF_THREE: (usize, usize) = (64, 144);
+/// Rows of tiles of three warp groups, and the most columns of these: their threads have 160 registers, and ptxas spills beyond.
+const THREE_GROUPS: (usize, usize) = (192, 144);
 /// Accumulators of the largest tiles that are also tried two lines deep: their K tiles are multiplied in less time than they are
 /// requested.
 const SHALLOW: usize = 64 * 64;
@@ -96,7 +96,7 @@ pub fn warp_group_tiles(spec: &Spec, along_n: bool, extent: usize) -> Vec<Mnk> {
     let columns = few.into_iter().chain((step.max(FEWEST_COLUMNS)..=widest).step_by(step));
     let rows = warp_group_rows(spec.schedule).iter();
     rows.flat_map(|&m| columns.clone().map(move |n| (m, n)))
-        .filter(|&(m, n)| m != 3 * COLUMNS_OF_THREE.0 || n <= COLUMNS_OF_THREE.1)
+        .filter(|&(m, n)| m != THREE_GROUPS.0 || n <= THREE_GROUPS.1)
         .flat_map(|(m, n)| depths(m, n).map(move |k| Mnk { m, n, k }))
         .collect()
 }

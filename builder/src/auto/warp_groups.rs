@@ -51,24 +51,26 @@ const NARROW_SLAB: (usize, f64) = (64, 1.61);
 const HANDOVER: f64 = 550.0;
 /// The part of the data sheet's bandwidth that lines of 128 bytes get, each of another row of an operand, and two of a row at once.
 const MEMORY_EFFICIENCY: [f64; 2] = [0.786, 0.832];
-/// What it takes longer per row of a tile that there is none of in A.
+/// What it takes longer where all of a tile's rows, which are A's, would be beyond the matrix.
 const PADDING: f64 = 0.568;
 /// Cycles until device memory answers when all ask.
 const LOADED_LATENCY: f64 = 932.0;
-/// Cycles of an exchange through a flag in global memory, of each part that the last block adds, and of a block that continues
-/// another's tile with what of its predecessors' exchanges it waits for; bytes of partial sums that a block moves in a cycle.
+/// Cycles of an exchange through a flag in global memory where the last block to arrive adds, and of each part that it adds.
 const EXCHANGE: f64 = 1600.0;
 const PART_CYCLES: f64 = 593.0;
+/// Cycles of one where a block continues another's tile, and what of its predecessors' exchanges it waits for.
 const CHAINED: (f64, f64) = (2500.0, 0.785);
+/// Bytes of partial sums that a block moves in a cycle.
 const PARTIAL_BYTES: f64 = 35.1;
-/// How sharply the longest of multiplying, L2 and device memory decides.
+/// How sharply the longest of multiplying, L2 and device memory decides, and of that memory's bandwidth and latency the longer.
 const OVERLAP: f64 = 5.85;
+const MEMORY_OVERLAP: f64 = 4.0;
 /// Where power is short the clock sinks until products cost no more than there is, so that SMs that wait for another cost
 /// little. Cycles of a product's pipe stand for its energy, and what shared memory gives in one for so much of that; zeros that
 /// fill tiles beyond D take none.
 const SHARED_ENERGY: f64 = 0.0533;
-/// What products cost more where nobody multiplies while a tile is stored: Pingpong's 128x160 and 128x192 are the fastest on an H200 of what
-/// takes more than 0.3 ms.
+/// What products cost more where nobody multiplies while a tile is stored: of kernels that take more than 0.3 ms of an H200,
+/// Pingpong's 128x160 and 128x192 are the fastest.
 const IDLE: f64 = 0.05;
 /// What that time grows by each time that a kernel is ten times as long as the first figure.
 const POWER: (f64, f64) = (245e-6, 0.484);
@@ -94,65 +96,42 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let (pieces, resident) = (walk.pieces.saturating_mul(cluster), at_once * cluster);
     let tiles = space.total().saturating_mul(cluster / parts);
     let waves = walk.pieces.div_ceil(at_once).max(1);
+    let shares = cluster > parts;
 
     let Mnk { m, n, k } = plan.tile;
     let seconds = |cycles: f64| cycles / device.clock;
     let bound = problem.bound();
     let extents = if plan.transposed { bound.swapped() } else { bound };
-    let bytes = |mn: usize, bits: usize| (mn * k * bits) as f64 / 8.0;
-    // What a block asks for of a K tile of each operand; where blocks load for one another, others ask for the rest.
-    let asked = [bytes(m, spec.a.bits()) / plan.cluster.n as f64, bytes(n, spec.b.bits()) / plan.cluster.m as f64];
-    // L2 gives a line at a time: of rows that begin elsewhere, two for the bytes of one.
-    let in_lines = |major, mn: usize, bits: usize| {
-        let row = if matches!(major, MajorId::K) { extents.k } else { mn };
-        // A line's bits are a power of two, so that what wraps does not matter.
-        if row.wrapping_mul(bits).is_multiple_of(8 * LINE) { 1.0 } else { 2.0 }
-    };
-    let lines = [
-        asked[0] * in_lines(plan.major_a, extents.m, spec.a.bits()),
-        asked[1] * in_lines(plan.major_b, extents.n, spec.b.bits()),
-    ];
-    let shares = cluster > parts;
+    let operands = Operands::of(model, extents, space.groups);
 
     let depth = k * spec.a.bits() / 8;
     let instructions = (m / ROWS * depth.div_ceil(DEPTH_BYTES)) as f64;
     let shared = instructions * (DEPTH_BYTES * (ROWS + n)) as f64 / SHARED_BYTES;
-    let pipe = (m * n * k) as f64 / model.rates.products;
-    let busy = (OVERHEAD * pipe).max(shared);
+    let products = (m * n * k) as f64 / model.rates.products;
+    let busy = (OVERHEAD * products).max(shared);
     let multiplied = busy.max(promoted(model, busy)) + STAGE_CYCLES + if shares { CLUSTER_CYCLES } else { 0.0 };
     let ahead = plan.resources.stages.saturating_sub(1).max(1) as f64;
-    let arrives = requested(model, shares).max(MEMORY_LATENCY / ahead).max((lines[0] + lines[1]) / L2_ALONE);
+    let arrives = requested(model, shares).max(MEMORY_LATENCY / ahead).max(operands.lines / L2_ALONE);
     let k_tile = multiplied.max(arrives);
     let mainloop = walk.k_tiles / waves as f64 * k_tile;
 
-    let slab = plan.resources.accumulators.subtile_n * spec.d.bits() / 8;
-    let (rate, slower) = match plan.along_rows() {
-        true => (EPILOGUE_BYTES.1, 1.0),
-        false => (EPILOGUE_BYTES.0, if slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 }),
-    };
-    let groups = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1 } else { plan.resources.warp_groups(spec) };
-    let one = slower * (m * n) as f64 * model.output_bytes() / (rate * groups as f64) + EPILOGUE_CYCLES;
-    // Of two groups, one stores while the other multiplies.
-    let exposed = match spec.schedule {
+    let one = stored(model);
+    // Of two groups, one stores while the other multiplies. The last tile's epilogue is nobody's to hide.
+    let between = match spec.schedule {
         ScheduleId::PINGPONG => (waves - 1) as f64 * (HANDOVER + (one - mainloop).max(0.0)),
         // The next tile's operands come behind it where they lie where it was staged.
         _ if plan.resources.reuses_stages() => (walk.tiles - 1.0).max(0.0) * (one + FILL),
         _ => (walk.tiles - 1.0).max(0.0) * one,
     };
-
-    let (pipe, epilogue) = (seconds(walk.k_tiles * k_tile), seconds(exposed));
+    let (pipe, between, last) = (seconds(walk.k_tiles * k_tile), seconds(between), seconds(one));
     let sums = ((parts - 1) * m * n * spec.acc.bits() / 8) as f64;
     let added = if parts > 1 { CLUSTER_EXCHANGE + sums / SENT_BYTES + sums / SHARED_PORT } else { 0.0 };
     let split = seconds(waves as f64 * added + walk.split);
+
     let all = tiles as f64 * all_k_tiles as f64;
-    let requests = asked.map(|bytes| all * bytes);
-    let matrix = |rows: usize, bits: usize| rows as f64 * extents.k as f64 * bits as f64 / 8.0 * space.groups as f64;
-    let operands = [matrix(extents.m, spec.a.bits()), matrix(extents.n, spec.b.bits())];
-    // What is small comes once and stays in L2 for all.
-    let large = operands.map(|bytes| bytes >= 0.5 * operands[0].max(operands[1]));
-    let again: f64 = (0..2).filter(|&i| large[i]).map(|i| (requests[i] - operands[i]).max(0.0)).sum();
-    let l2_bytes = requests[0] + requests[1] + walk.moved;
-    let taken = all * (lines[0] + lines[1]) + walk.moved;
+    let again = operands.again(all);
+    let l2_bytes = operands.requested(all) + walk.moved;
+    let taken = all * operands.lines + walk.moved;
     let l2 = seconds((taken + AGAIN.0 * again) / (L2_TOGETHER * resident as f64));
     let working = pieces.min(resident);
     let together = working.div_ceil(parts);
@@ -162,27 +141,26 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let scattered = if walk.scattered { SCATTERED } else { 0.0 };
     let padding = 1.0 + PADDING * (1.0 - extents.m as f64 / m as f64).max(0.0);
     let streamed = padding * (memory_bytes + (AGAIN.1 + scattered) * again) / (device.memory_bandwidth * efficiency);
-    let there = [asked[0] * extents.m.min(m) as f64 / m as f64, asked[1] * extents.n.min(n) as f64 / n as f64];
-    let in_flight: f64 = (0..2).filter(|&i| large[i]).map(|i| there[i]).sum::<f64>() * ahead * working as f64;
+    let in_flight = operands.in_flight() * ahead * working as f64;
     let answered = seconds(LOADED_LATENCY * memory_bytes / in_flight.max(1.0));
-    let memory = joined([streamed, answered], 4.0);
-    let energy = (m * n * k) as f64 / model.rates.products + SHARED_ENERGY * shared * SHARED_BYTES / SHARED_PORT;
-    let alone = pipe + epilogue;
-    let tail = seconds(one) + split;
+    let memory = joined([streamed, answered], MEMORY_OVERLAP);
+
+    let energy = products + SHARED_ENERGY * shared * SHARED_BYTES / SHARED_PORT;
+    let (alone, tail) = (pipe + between, last + split);
     let whole_tiles = space.groups as f64 * (bound.m as f64 * bound.n as f64) / (m * n) as f64;
     let idle = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1.0 } else { 1.0 + IDLE };
     let powered = idle * seconds(whole_tiles / resident as f64 * all_k_tiles as f64 * energy) * growth(alone + tail);
     let compute = joined([alone, powered], SHARPNESS);
-    let in_cluster = [(shares, CLUSTER_FIXED.0), (parts > 1, CLUSTER_FIXED.1)];
-    let fixed = FIXED + in_cluster.into_iter().filter(|x| x.0).map(|x| x.1).sum::<f64>();
-    let seconds_in_all = fixed + joined([compute, l2, memory], OVERLAP) + tail;
+    let sharing = if shares { CLUSTER_FIXED.0 } else { 0.0 };
+    let fixed = FIXED + (sharing + if parts > 1 { CLUSTER_FIXED.1 } else { 0.0 });
+    let in_all = fixed + joined([compute, l2, memory], OVERLAP) + tail;
     Prediction {
         tiles,
         pieces,
         resident,
         waves,
         pipe,
-        epilogue: epilogue + seconds(one),
+        epilogue: between + last,
         split,
         power: compute - alone,
         compute: compute + tail,
@@ -191,8 +169,75 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         memory_bytes,
         memory,
         fixed,
-        seconds: seconds_in_all,
-        rank: seconds_in_all,
+        seconds: in_all,
+        rank: in_all,
+    }
+}
+
+/// Cycles of a tile's epilogue.
+fn stored(model: &Model<'_>) -> f64 {
+    let (plan, spec, Mnk { m, n, .. }) = (model.plan, model.spec, model.plan.tile);
+    let slab = plan.resources.accumulators.subtile_n * spec.d.bits() / 8;
+    let (rate, slower) = match plan.along_rows() {
+        true => (EPILOGUE_BYTES.1, 1.0),
+        false => (EPILOGUE_BYTES.0, if slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 }),
+    };
+    let groups = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1 } else { plan.resources.warp_groups(spec) };
+    slower * (m * n) as f64 * model.output_bytes() / (rate * groups as f64) + EPILOGUE_CYCLES
+}
+
+/// The two operands, in bytes.
+struct Operands {
+    /// What a block asks for of a K tile of each. Where blocks load for one another, others ask for the rest.
+    asked: [f64; 2],
+    /// Of these, what is in the matrix.
+    there: [f64; 2],
+    /// What L2 gives for both.
+    lines: f64,
+    /// The matrices.
+    whole: [f64; 2],
+    /// Whether they are not small beside the other one. What is small comes once and stays in L2 for all.
+    large: [bool; 2],
+}
+
+impl Operands {
+    fn of(model: &Model<'_>, extents: Mnk, groups: usize) -> Operands {
+        let (plan, spec, Mnk { m, n, k }) = (model.plan, model.spec, model.plan.tile);
+        let bits = [spec.a.bits(), spec.b.bits()];
+        let bytes = |mn: usize, bits: usize| (mn * k * bits) as f64 / 8.0;
+        let asked = [bytes(m, bits[0]) / plan.cluster.n as f64, bytes(n, bits[1]) / plan.cluster.m as f64];
+        let there = [asked[0] * extents.m.min(m) as f64 / m as f64, asked[1] * extents.n.min(n) as f64 / n as f64];
+        // L2 gives a line at a time: of rows that begin elsewhere, two for the bytes of one.
+        let in_lines = |major, mn: usize, bits: usize| {
+            let row = if matches!(major, MajorId::K) { extents.k } else { mn };
+            // A line's bits are a power of two, so that what wraps does not matter.
+            if row.wrapping_mul(bits).is_multiple_of(8 * LINE) { 1.0 } else { 2.0 }
+        };
+        let lines = asked[0] * in_lines(plan.major_a, extents.m, bits[0])
+            + asked[1] * in_lines(plan.major_b, extents.n, bits[1]);
+        let matrix = |rows: usize, bits: usize| rows as f64 * extents.k as f64 * bits as f64 / 8.0 * groups as f64;
+        let whole = [matrix(extents.m, bits[0]), matrix(extents.n, bits[1])];
+        let large = whole.map(|bytes| bytes >= 0.5 * whole[0].max(whole[1]));
+        Operands { asked, there, lines, whole, large }
+    }
+
+    /// What all blocks ask for, of so many K tiles.
+    fn requested(&self, k_tiles: f64) -> f64 {
+        self.asked.iter().map(|bytes| k_tiles * bytes).sum()
+    }
+
+    /// What they ask for of large operands beyond the first time.
+    fn again(&self, k_tiles: f64) -> f64 {
+        self.of_large(|i| (k_tiles * self.asked[i] - self.whole[i]).max(0.0))
+    }
+
+    /// What a block waits for of a K tile of large operands.
+    fn in_flight(&self) -> f64 {
+        self.of_large(|i| self.there[i])
+    }
+
+    fn of_large(&self, bytes: impl Fn(usize) -> f64) -> f64 {
+        (0..2).filter(|&i| self.large[i]).map(bytes).sum()
     }
 }
 

@@ -190,7 +190,8 @@ const fn check_epilogue(s: &Spec) -> Result<(), Violation> {
         return Err(Violation::LinesInDouble);
     }
     ok!(check_blocks(s.epilogue));
-    check_stored(s.epilogue, s.d)
+    ok!(check_stored(s.epilogue, s.d));
+    check_matrices(s.epilogue)
 }
 
 /// Are blocks of kinds that exist, and a row's largest values of a number that is kept?
@@ -220,10 +221,10 @@ const fn check_stored(node: &Node, stored: Dtype) -> Result<(), Violation> {
         Node::Bind(_, _, e) | Node::Sink(Sink::Matrix(_) | Sink::Mask | Sink::Reduce(_), e) => Some(e),
         _ => None,
     };
-    if let Some(e) = passed {
-        ok!(check_stored(e, stored));
+    match passed {
+        Some(e) => check_stored(e, stored),
+        None => Ok(()),
     }
-    check_matrices(node)
 }
 
 /// As [`check_stored`], of the matrices beside D.

@@ -14,8 +14,8 @@ use warpwright_numeric::Dtype;
 use warpwright_spec::{Axes, BlockRun, BlockScales, InstructionId, KernelPlan, LineStep, ResourcePlan, Sink};
 
 /// Instructions up to which an epilogue's text is repeated for every subtile, which saves moving accumulators to where the one copy
-/// expects them. Longer ones would drive the mainloop, and one another's parts, out of the instruction cache: kernels of up to 25 KB
-/// were not slowed, and those of 33 KB took a fifth more clocks for either.
+/// expects them. Beyond, half as much text is compiled; an H200 takes as long either way, within what two runs differ by
+/// (`benches/results/h200_sm90_warp_specialized.md`).
 const CHEAP: usize = 800;
 
 /// How D is staged.

@@ -8,9 +8,15 @@ fn count(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("give a whole number from 0 to {}", u32::MAX))
 }
 
+/// Negative numbers reach what reads an operand, whose errors say what is wanted.
+fn with_negative_numbers(operation: clap::Command) -> clap::Command {
+    operation.mut_args(|arg| if arg.is_positional() { arg.allow_negative_numbers(true) } else { arg })
+}
+
 /// Of `layout`.
 #[derive(Args)]
 #[command(
+    mut_subcommands = with_negative_numbers,
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true,
     after_help = "Layouts are written as CuTe prints them: (8,4):(4,1), (8,(4,2)), Sw<3,3,3> o 0 o (8,64):(64,1).\n\
@@ -88,7 +94,6 @@ pub struct Two {
 /// A layout and an integer.
 #[derive(Args)]
 pub struct Scaled {
-    #[arg(allow_negative_numbers = true)]
     pub layout: String,
     /// A positive integer
     #[arg(allow_hyphen_values = true)]
@@ -148,7 +153,6 @@ pub struct Tiled {
 pub enum Operation {
     /// Offsets of coordinates: integers, or tuples nested as the shape is
     Eval {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
         #[arg(required = true, allow_hyphen_values = true)]
         coordinates: Vec<String>,
@@ -157,7 +161,6 @@ pub enum Operation {
     },
     /// Coordinates of linear indices
     Coordinate {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
         #[arg(required = true, allow_hyphen_values = true)]
         indices: Vec<i64>,
@@ -172,7 +175,6 @@ pub enum Operation {
     Dice(Two),
     /// Fewer modes, the same function
     Coalesce {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// Coalesce at each integer of this tuple
         #[arg(long, value_name = "TUPLE")]
@@ -182,7 +184,6 @@ pub enum Operation {
     },
     /// Coalesced, without modes of stride 0
     Filter {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// Filter at each integer of this tuple
         #[arg(long, value_name = "TUPLE")]
@@ -194,20 +195,15 @@ pub enum Operation {
     Flatten(One),
     /// Regrouped as a tuple is nested, whose values do not matter
     Unflatten {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
-        #[arg(allow_negative_numbers = true)]
         profile: String,
         #[command(flatten)]
         common: Common,
     },
     /// Modes FROM..TO gathered into one
     Group {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
-        #[arg(allow_negative_numbers = true)]
         from: i64,
-        #[arg(allow_negative_numbers = true)]
         to: i64,
         #[command(flatten)]
         common: Common,
@@ -216,10 +212,8 @@ pub enum Operation {
     Compose(Two),
     /// What a layout leaves out
     Complement {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// How much is to be filled: an integer or a shape. Default: the layout's cosize
-        #[arg(allow_negative_numbers = true)]
         cotarget: Option<String>,
         #[command(flatten)]
         common: Common,
@@ -237,10 +231,8 @@ pub enum Operation {
     Divide {
         #[arg(long, value_enum, default_value = "logical")]
         kind: DivideKind,
-        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// A layout, or a tiler for each mode, as in (16,_)
-        #[arg(allow_negative_numbers = true)]
         tiler: String,
         #[command(flatten)]
         common: Common,
@@ -249,9 +241,7 @@ pub enum Operation {
     Product {
         #[arg(long, value_enum, default_value = "logical")]
         kind: ProductKind,
-        #[arg(allow_negative_numbers = true)]
         block: String,
-        #[arg(allow_negative_numbers = true)]
         tiler: String,
         #[command(flatten)]
         common: Common,
@@ -262,9 +252,7 @@ pub enum Operation {
     RakedProduct(Two),
     /// Repeat a block until it has a shape
     TileToShape {
-        #[arg(allow_negative_numbers = true)]
         block: String,
-        #[arg(allow_negative_numbers = true)]
         shape: String,
         /// Which mode is repeated first, smaller first. Default: from the left
         #[arg(long, value_name = "TUPLE")]
@@ -274,10 +262,8 @@ pub enum Operation {
     },
     /// The compact layout of a shape, smaller orders contiguous first
     Ordered {
-        #[arg(allow_negative_numbers = true)]
         shape: String,
         /// Default: from the left
-        #[arg(allow_negative_numbers = true)]
         order: Option<String>,
         #[command(flatten)]
         common: Common,
@@ -292,11 +278,8 @@ pub enum Operation {
     Downcast(Scaled),
     /// From elements of OLD bits to elements of NEW bits
     Recast {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
-        #[arg(allow_negative_numbers = true)]
         old: i64,
-        #[arg(allow_negative_numbers = true)]
         new: i64,
         #[command(flatten)]
         common: Common,
@@ -315,35 +298,26 @@ pub enum Operation {
     Nullspace(One),
     /// The tile at a tile coordinate, and its offset
     LocalTile {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
-        #[arg(allow_negative_numbers = true)]
         tiler: String,
-        #[arg(allow_negative_numbers = true)]
         coordinate: String,
         #[command(flatten)]
         common: Common,
     },
     /// What one thread takes when threads take elements in turn
     LocalPartition {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
-        #[arg(allow_negative_numbers = true)]
         threads: String,
-        #[arg(allow_negative_numbers = true)]
         thread: i64,
         #[command(flatten)]
         common: Common,
     },
     /// The layout that takes each coordinate of a shape to itself, tiled or not: which elements a tile has
     Identity {
-        #[arg(allow_negative_numbers = true)]
         shape: String,
         /// Divided by these tiles
-        #[arg(allow_negative_numbers = true)]
         tiler: Option<String>,
         /// The tile at this tile coordinate
-        #[arg(allow_negative_numbers = true)]
         coordinate: Option<String>,
         #[command(flatten)]
         common: Common,
@@ -357,7 +331,6 @@ pub enum Operation {
     },
     /// The matrix descriptor of what one wgmma or tcgen05.mma reads: (mn,k) to offset before the swizzle
     Descriptor {
-        #[arg(allow_negative_numbers = true)]
         tile: String,
         #[command(flatten)]
         hardware: Hardware,
@@ -367,10 +340,8 @@ pub enum Operation {
     /// The tensor map by which TMA moves a tile between global and shared memory
     Tma {
         /// The global tensor
-        #[arg(allow_negative_numbers = true)]
         global: String,
         /// The tile in shared memory, with the same modes
-        #[arg(allow_negative_numbers = true)]
         shared: String,
         /// Bits of an element
         #[arg(long, default_value_t = 16, allow_negative_numbers = true, value_parser = count)]
@@ -380,10 +351,8 @@ pub enum Operation {
     },
     /// Wavefronts of a warp's access to shared memory
     Conflicts {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// Lane to linear coordinate of its first element
-        #[arg(allow_negative_numbers = true)]
         access: String,
         /// Bits of an element
         #[arg(long, default_value_t = 16, allow_negative_numbers = true, value_parser = count)]
@@ -396,7 +365,6 @@ pub enum Operation {
     },
     /// The CUDA C++ index function of a layout
     Lower {
-        #[arg(allow_negative_numbers = true)]
         layout: String,
         /// Its name
         #[arg(long, default_value = "index")]
@@ -419,9 +387,7 @@ pub enum Operation {
     },
     /// The part of a matrix that one thread copies or holds, and its offset
     Partition {
-        #[arg(allow_negative_numbers = true)]
         matrix: String,
-        #[arg(allow_negative_numbers = true)]
         thread: i64,
         #[command(flatten)]
         tiled: Tiled,
@@ -434,7 +400,6 @@ pub enum Operation {
     /// A picture of a layout, a swizzle, a tiled copy or an MMA
     Print {
         /// A layout or a swizzle; leave it out with --copy or --mma
-        #[arg(allow_negative_numbers = true)]
         what: Option<String>,
         /// The layout takes (thread,value) into a tile of this shape
         #[arg(long, value_name = "SHAPE")]
