@@ -1,7 +1,7 @@
 // How epilogue text reads tensors: user coordinates in, raw vectors out.
 //
-// A vector runs along the direction in which D is contiguous: n, or m (`cfg::d_along_m`). Only this file and visitor.cuh know
-// which; the tree's text does not.
+// A vector runs along n, or m (`cfg::vectors_along_m`): along the direction in which D is contiguous, or, in fragments, along the
+// kernel's columns. Only this file and the visitors know which; the tree's text does not.
 
 struct Coordinates {
     unsigned m, n;   // of element 0, in the user's frame
@@ -9,14 +9,14 @@ struct Coordinates {
     unsigned count;  // how many of the vector's elements exist; 0 for lanes outside the problem
 };
 
-__device__ __forceinline__ long long stride_along(const TensorArg& t) { return cfg::d_along_m ? t.stride_m : t.stride_n; }
+__device__ __forceinline__ long long stride_along(const TensorArg& t) { return cfg::vectors_along_m ? t.stride_m : t.stride_n; }
 
 // Where a vector's element 0 lies, in elements from the tensor's base. Of a contiguous tensor the stride along the vector is
 // known to be 1.
 template <bool contiguous>
 __device__ __forceinline__ long long offset_of(const TensorArg& t, const Coordinates& c) {
-    const long long across = cfg::d_along_m ? c.n * t.stride_n : c.m * t.stride_m;
-    const long long along = cfg::d_along_m ? c.m : c.n;
+    const long long across = cfg::vectors_along_m ? c.n * t.stride_n : c.m * t.stride_m;
+    const long long along = cfg::vectors_along_m ? c.m : c.n;
     return c.batch * t.stride_batch + across + (contiguous ? along : along * stride_along(t));
 }
 
@@ -113,9 +113,9 @@ struct BroadcastLoad<T, V, false> {
 };
 
 template <class T, int V>
-using RowLoad = typename BroadcastLoad<T, V, !cfg::d_along_m>::Type;
+using RowLoad = typename BroadcastLoad<T, V, !cfg::vectors_along_m>::Type;
 template <class T, int V>
-using ColumnLoad = typename BroadcastLoad<T, V, cfg::d_along_m>::Type;
+using ColumnLoad = typename BroadcastLoad<T, V, cfg::vectors_along_m>::Type;
 
 template <class T, int A, int V, bool along>
 __device__ __forceinline__ auto load_broadcast(const VectorArg& a, unsigned index, const Coordinates& c) {
@@ -142,13 +142,13 @@ __device__ __forceinline__ auto load_broadcast(const VectorArg& a, unsigned inde
 // v[n] for every element.
 template <class T, int A, int V>
 __device__ __forceinline__ RowLoad<T, V> load_row(const VectorArg& a, const Coordinates& c) {
-    return load_broadcast<T, A, V, !cfg::d_along_m>(a, c.n, c);
+    return load_broadcast<T, A, V, !cfg::vectors_along_m>(a, c.n, c);
 }
 
 // v[m] for every element.
 template <class T, int A, int V>
 __device__ __forceinline__ ColumnLoad<T, V> load_column(const VectorArg& a, const Coordinates& c) {
-    return load_broadcast<T, A, V, cfg::d_along_m>(a, c.m, c);
+    return load_broadcast<T, A, V, cfg::vectors_along_m>(a, c.m, c);
 }
 
 // A scalar leaf: a value in the parameter block, or device memory, per batch if stride_batch is not zero.

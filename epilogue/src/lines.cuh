@@ -139,7 +139,7 @@ struct LineStep {
             for (int v = 0; v < width; ++v) {
                 y[v] = __float_as_uint(first + v < static_cast<int>(c.count) ? x[first + v] : Op::identity());
             }
-            ptx::st_shared<sizeof(y)>(cfg::d_along_rows ? at(row + first, column) : at(row, column + first), y);
+            ptx::st_shared<sizeof(y)>(cfg::vectors_along_rows ? at(row + first, column) : at(row, column + first), y);
         }
         if (!ends) return;
         __syncwarp();
@@ -153,8 +153,8 @@ struct LineStep {
             float whole[Op::joined];
 #pragma unroll
             for (unsigned j = 0; j < Op::joined; ++j) whole[j] = Op::identity();
-            // Along D's direction four stay together.
-            constexpr unsigned width = along_rows == cfg::d_along_rows ? 4 : 1;
+            // Along vectors four stay together.
+            constexpr unsigned width = along_rows == cfg::vectors_along_rows ? 4 : 1;
 #pragma unroll 4
             for (unsigned j = part * unit; j < part * unit + unit; j += width) {
                 float y[width];
@@ -196,7 +196,7 @@ struct LineStep {
     // What a vector's values are computed from.
     template <int V>
     struct Settled {
-        static constexpr bool one = along_rows == cfg::d_along_rows;
+        static constexpr bool one = along_rows == cfg::vectors_along_rows;
         float numbers[one ? 1 : V][Op::settled];
 
         __device__ __forceinline__ float operator()(int v, float x) const { return Op::value(x, numbers[one ? 0 : v]); }

@@ -105,9 +105,37 @@ struct SubtileVisits {
     }
 };
 
-// A bit for each element that is greater than zero.
+// A bit for each element that is greater than zero, eight along D's contiguous direction to a byte.
+__device__ __forceinline__ unsigned char* mask_byte(const TensorArg& t, unsigned batch, unsigned m, unsigned n) {
+    const long long at = cfg::d_along_m ? m / 8 * t.stride_m + n * t.stride_n : m * t.stride_m + n / 8 * t.stride_n;
+    return static_cast<unsigned char*>(const_cast<void*>(t.pointer)) + batch * t.stride_batch + at;
+}
+
+// Across that direction, of a fragment's pairs: a byte's elements are of the eight lanes that have a column of it.
+template <int V, class X>
+__device__ __forceinline__ void store_mask_across(const TensorArg& t, const Coordinates& c, const X (&x)[V]) {
+    static_assert(V == 2, "the pairs of a fragment of eight rows");
+    const unsigned lane = threadIdx.x % 32;
+    unsigned bits = 0;
+#pragma unroll
+    for (int v = 0; v < V; ++v) bits |= static_cast<unsigned>(v < static_cast<int>(c.count) && x[v] > X(0)) << 8 * v;
+    bits <<= idx::accumulator_row(lane, 0);
+#pragma unroll
+    for (unsigned other = 4; other < 32; other *= 2) bits |= __shfl_xor_sync(~0u, bits, other);
+    if (idx::accumulator_row(lane, 0) != 0) return;
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        const unsigned byte = bits >> 8 * v & 0xff;
+        if (v < static_cast<int>(c.count)) {
+            const unsigned m = cfg::vectors_along_m ? c.m + v : c.m, n = cfg::vectors_along_m ? c.n : c.n + v;
+            ptx::st_global<1>(mask_byte(t, c.batch, m, n), &byte);
+        }
+    }
+}
+
 template <int V, class X>
 __device__ __forceinline__ void store_mask(const TensorArg& t, const Coordinates& c, const X (&x)[V]) {
+    if constexpr (cfg::d_along_m != cfg::vectors_along_m) return store_mask_across(t, c, x);
     static_assert(V <= 8 && cfg::slab_columns % 8 == 0, "a byte's elements are of neighbouring lanes");
     static_assert(cfg::slab_rows % 8 == 0, "whichever way D lies");
     constexpr unsigned lanes = 8 / V;
@@ -119,9 +147,7 @@ __device__ __forceinline__ void store_mask(const TensorArg& t, const Coordinates
 #pragma unroll
     for (unsigned other = 1; other < lanes; other *= 2) bits |= __shfl_xor_sync(~0u, bits, other);
     if (lane != 0 || c.count == 0) return;
-    const long long at = cfg::d_along_m ? c.m / 8 * t.stride_m + c.n * t.stride_n : c.m * t.stride_m + c.n / 8 * t.stride_n;
-    unsigned char* p = static_cast<unsigned char*>(const_cast<void*>(t.pointer)) + c.batch * t.stride_batch + at;
-    ptx::st_global<1>(p, &bits);
+    ptx::st_global<1>(mask_byte(t, c.batch, c.m, c.n), &bits);
 }
 
 template <class Value>
@@ -178,7 +204,7 @@ struct ReduceLines {
             for (int v = 0; v < width; ++v) y[v] = first + v < static_cast<int>(c.count) ? x[first + v] : Op::identity();
             unsigned words[sizeof(y) / 4];
             memcpy(words, y, sizeof(y));
-            ptx::st_shared<sizeof(y)>(cfg::d_along_rows ? at(row + first, column) : at(row, column + first), words);
+            ptx::st_shared<sizeof(y)>(cfg::vectors_along_rows ? at(row + first, column) : at(row, column + first), words);
         }
         if (!ends) return;
         __syncwarp();

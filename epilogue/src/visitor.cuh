@@ -24,7 +24,7 @@ struct SlabWriter {
     unsigned slab;
 
     __device__ __forceinline__ void operator()(unsigned row, unsigned column, Accumulator x0, Accumulator x1) const {
-        if constexpr (cfg::d_along_rows) {
+        if constexpr (cfg::vectors_along_rows) {
             ptx::st_shared_number(slab + idx::slab(row, column) * sizeof(Accumulator), x0);
             ptx::st_shared_number(slab + idx::slab(row, column + 1) * sizeof(Accumulator), x1);
         } else {
@@ -33,13 +33,13 @@ struct SlabWriter {
     }
 };
 
-// A vector of V elements along D's contiguous direction, from its row and column in the kernel's terms.
+// A vector of V elements, from its row and column in the kernel's terms.
 template <int V>
 __device__ __forceinline__ Coordinates user_coordinates(const Params& params, const Work& w, unsigned row, unsigned column) {
     row += w.tile_m * cfg::tile_m;
     column += w.tile_n * cfg::tile_n;
-    const unsigned first = cfg::d_along_rows ? row : column, end = cfg::d_along_rows ? params.rows : params.columns;
-    const unsigned line = cfg::d_along_rows ? column : row, lines = cfg::d_along_rows ? params.columns : params.rows;
+    const unsigned first = cfg::vectors_along_rows ? row : column, end = cfg::vectors_along_rows ? params.rows : params.columns;
+    const unsigned line = cfg::vectors_along_rows ? column : row, lines = cfg::vectors_along_rows ? params.columns : params.rows;
     const unsigned left = first < end ? end - first : 0;
     Coordinates c;
     c.m = cfg::transposed ? column : row;
@@ -141,7 +141,7 @@ struct Visitor {
         constexpr int most = 16 / sizeof(Accumulator), width = V < most ? V : most;
 #pragma unroll
         for (int v = 0; v < V; v += width) {
-            const unsigned at = cfg::d_along_rows ? idx::slab(row + v, column) : idx::slab(row, column + v);
+            const unsigned at = cfg::vectors_along_rows ? idx::slab(row + v, column) : idx::slab(row, column + v);
             ptx::ld_shared_vector<width>(acc + v, slab + at * sizeof(Accumulator));
         }
     }

@@ -5,15 +5,16 @@
 //   slabs_n, parts                subtiles side by side, the first ones, and rows of them
 //   for_each_numbered(s, f)       f(i, x0, x1) for this thread's pairs of a subtile, in the order of its m16n8 fragments
 //   advance()                     subtile s is subtile s + 1 from now on
-// Every warp has `cfg::slabs` slabs of its own, each a subtile of D, so that no other warp waits for it: a slab's copy to D runs
-// under the next subtile, and the last ones under the next tile's mainloop.
+// `cfg::slab_warps` warps share `cfg::slabs` slabs, each a subtile of D: where D is contiguous along the kernel's columns every warp
+// has its own, so that no other warp waits for it; along its rows, of which a fragment has 16, the four of a warp group have rows of
+// D that are long enough together. A slab's copy to D runs under the next subtile, and the last ones under the next tile's mainloop.
 //
 // One matrix that the text stores beside D, of D's width, takes the same way from slabs behind D's, `cfg::has_aux`.
 //
 // What there is beside the generated text of visitor.cuh:
 //   Output                             generated: how a slab lies, and the TMA boxes that it is
 //     Aux, boxes, box_bytes, source_map(params), aux_map(params)
-//     at(row, column), box_row(i), box_column(i), box_offset(i)   in elements
+//     at(row, column), box_row(i), box_column(i), box_offset(i)   in elements, of a slab
 //   Epilogue::Vectors                  what a thread keeps of a tile's vectors
 //   Vectors Epilogue::fetch(params, rows, column, columns)   fetches it: `rows` are the coordinates of the first two pairs of
 //                                      each part's first subtile, `column` is the tile's first one of the kernel's `columns`
@@ -29,7 +30,7 @@ struct BulkVisitor {
     static constexpr unsigned fragments = cfg::slab_columns / 8;
     static constexpr unsigned pairs = 2 * fragments;
     static constexpr int V = 2;
-    static constexpr unsigned warp_slabs = cfg::slabs * (1 + cfg::has_aux);
+    static constexpr unsigned own_slabs = cfg::slabs * (1 + cfg::has_aux);
     using Loads = typename Epilogue::template Loads<V>;
     using Values = Vector<ElementD, V>;
 
@@ -40,6 +41,7 @@ struct BulkVisitor {
     unsigned slabs;     // shared address of this warp's slabs
     unsigned barriers;  // of the barriers that their loads complete, one a slab
     unsigned lane;
+    bool leads;  // whether this thread asks for the copies
     unsigned turn = 0;     // subtiles so far: the next one's slab is turn % cfg::slabs
     unsigned parities = 0;  // of the barriers, a bit each
     bool ahead = false;    // whether the next tile's first load was issued
@@ -50,18 +52,19 @@ struct BulkVisitor {
         : params(p),
           warp(__shfl_sync(~0u, threadIdx.x / 32, 0)),
           first_row(idx::warp_row(warp)),
-          slabs(shared + cfg::slab_offset + warp * (warp_slabs * cfg::slab_bytes)),
-          barriers(shared + cfg::source_barriers_offset + warp * (cfg::slabs * 8)),
-          lane(threadIdx.x % 32) {
+          slabs(shared + cfg::slab_offset + warp / cfg::slab_warps * (own_slabs * cfg::slab_bytes)),
+          barriers(shared + cfg::source_barriers_offset + warp / cfg::slab_warps * (cfg::slabs * 8)),
+          lane(threadIdx.x % 32),
+          leads(lane == 0 && warp % cfg::slab_warps == 0) {
         if (threadIdx.x == 0) ptx::prefetch_tensormap(&params.map_d);
         if constexpr (cfg::has_source) {
-            if (lane == 0) {
+            if (leads) {
 #pragma unroll
                 for (unsigned i = 0; i < cfg::slabs; ++i) ptx::mbarrier_init(barriers + i * 8, 1);
                 ptx::fence_mbarrier_init();
                 ptx::fence_proxy_async();
             }
-            __syncwarp();
+            meet();
         }
     }
 
@@ -147,10 +150,19 @@ struct BulkVisitor {
 
     // Shared memory must outlive the copies from it.
     __device__ __forceinline__ void end() const {
-        if (lane == 0) ptx::bulk_wait_read<0>();
+        if (leads) ptx::bulk_wait_read<0>();
     }
 
    private:
+    // The warps that share slabs.
+    __device__ __forceinline__ void meet() const {
+        if constexpr (cfg::slab_warps == 1) {
+            __syncwarp();
+        } else {
+            ptx::barrier_sync(cfg::slab_barrier + warp / cfg::slab_warps, cfg::slab_warps * 32);
+        }
+    }
+
     template <bool x>
     struct Known {
         static constexpr bool value = x;
@@ -199,11 +211,12 @@ struct BulkVisitor {
         }
     }
 
-    static __device__ __forceinline__ unsigned at(unsigned row, unsigned column) {
-        return Output::at(row, column) * sizeof(ElementD);
+    // In a slab, from where this warp's rows begin there.
+    __device__ __forceinline__ unsigned at(unsigned row, unsigned column) const {
+        return Output::at(warp % cfg::slab_warps * cfg::slab_rows + row, column) * sizeof(ElementD);
     }
 
-    // Where pair i of this lane is in the warp's slab.
+    // Where pair i of this lane is in the warp's part of a slab.
     __device__ __forceinline__ unsigned row(unsigned i) const { return idx::accumulator_row(lane, i % 2 * 2); }
     __device__ __forceinline__ unsigned column(unsigned i) const {
         return idx::accumulator_column(lane, i % 2 * 2) + i / 2 * 8;
@@ -227,15 +240,15 @@ struct BulkVisitor {
     // Waits until all but the last `pending` copies from slabs have read them.
     template <unsigned pending>
     __device__ __forceinline__ void released() const {
-        if (lane == 0) ptx::bulk_wait_read<pending>();
-        __syncwarp();
+        if (leads) ptx::bulk_wait_read<pending>();
+        meet();
     }
 
     // Starts the load of what subtile `s` reads, whose slab is `s` minus the current subtile's behind the current one.
     template <class Accumulators>
     __device__ __forceinline__ void fetch(const Work& w, unsigned s) {
         const unsigned place = (turn + (s > 0)) % cfg::slabs;
-        if (lane == 0) {
+        if (leads) {
             // The copy that had this slab before was followed by those of all other slabs but the current one.
             if (s > 0) {
                 ptx::bulk_wait_read<cfg::slabs - 2>();
@@ -246,9 +259,9 @@ struct BulkVisitor {
             ptx::mbarrier_arrive_expect_tx(barrier, Output::boxes * Output::box_bytes);
 #pragma unroll
             for (unsigned b = 0; b < Output::boxes; ++b) {
+                const Box box = box_of<Accumulators>(w, s, b);
                 ptx::tma_load(slabs + place * cfg::slab_bytes + Output::box_offset(b) * sizeof(ElementD),
-                              &Output::source_map(params), barrier, box_column<Accumulators>(w, s, b),
-                              box_row<Accumulators>(w, s, b), w.group);
+                              &Output::source_map(params), barrier, box.along, box.across, w.group);
             }
         }
         __syncwarp();
@@ -261,59 +274,66 @@ struct BulkVisitor {
         parities ^= 1u << place;
     }
 
+    // Where a box is along D's contiguous direction, and across.
+    struct Box {
+        int along, across;
+    };
     template <class Accumulators>
-    __device__ __forceinline__ int box_row(const Work& w, unsigned s, unsigned b) const {
-        return w.tile_m * cfg::tile_m + first_row + s / Accumulators::slabs_n * 64 + Output::box_row(b);
-    }
-    template <class Accumulators>
-    __device__ __forceinline__ int box_column(const Work& w, unsigned s, unsigned b) const {
-        return w.tile_n * cfg::tile_n + Accumulators::column(s) + Output::box_column(b);
+    __device__ __forceinline__ Box box_of(const Work& w, unsigned s, unsigned b) const {
+        const int row = w.tile_m * cfg::tile_m + first_row + s / Accumulators::slabs_n * 64 + Output::box_row(b);
+        const int column = w.tile_n * cfg::tile_n + Accumulators::column(s) + Output::box_column(b);
+        return cfg::d_along_rows ? Box{row, column} : Box{column, row};
     }
 
     // The slab is this subtile's part of D. What lies in the slabs behind is copied with it, and waited for with it.
     template <class Accumulators>
     __device__ __forceinline__ void store(const Work& w, unsigned s, unsigned slab) const {
         ptx::fence_proxy_async();
-        __syncwarp();
-        if (lane == 0) {
+        meet();
+        if (leads) {
 #pragma unroll
             for (unsigned b = 0; b < Output::boxes; ++b) {
-                ptx::tma_store(&params.map_d, slab + Output::box_offset(b) * sizeof(ElementD),
-                               box_column<Accumulators>(w, s, b), box_row<Accumulators>(w, s, b), w.group);
+                const Box box = box_of<Accumulators>(w, s, b);
+                const unsigned from = slab + Output::box_offset(b) * sizeof(ElementD);
+                ptx::tma_store(&params.map_d, from, box.along, box.across, w.group);
                 if constexpr (cfg::has_aux) {
-                    ptx::tma_store(&Output::aux_map(params),
-                                   slab + cfg::slabs * cfg::slab_bytes + Output::box_offset(b) * sizeof(ElementD),
-                                   box_column<Accumulators>(w, s, b), box_row<Accumulators>(w, s, b), w.group);
+                    ptx::tma_store(&Output::aux_map(params), from + cfg::slabs * cfg::slab_bytes, box.along, box.across, w.group);
                 }
             }
             ptx::bulk_commit();
         }
     }
 
-    // Matrix l / 8 of the four (two) that begin at fragment j is rows 8 * (l / 8 % 2) of fragment j + l / 16.
+    // Matrix l / 8 of the four (two) that begin at fragment j is rows 8 * (l / 8 % 2) of fragment j + l / 16; the lane names its row
+    // l % 8, or its column where columns lie together.
     __device__ __forceinline__ unsigned matrix(unsigned slab, unsigned j) const {
-        return slab + at(lane % 16, j * 8 + lane / 16 * 8);
+        const unsigned l = lane % (fragments == 1 ? 16 : 32);
+        return slab + (cfg::d_along_rows ? at(l / 8 % 2 * 8, j * 8 + l / 16 * 8 + l % 8) : at(l % 16, j * 8 + l / 16 * 8));
     }
 
     template <class Pair>
     __device__ __forceinline__ void write(unsigned slab, const Pair (&d)[pairs]) const {
-        if constexpr (sizeof(ElementD) == 2) {
+        constexpr unsigned size = sizeof(ElementD);
+        if constexpr (size == 2) {
             if constexpr (fragments == 1) {
-                ptx::stmatrix_x2(slab + at(lane % 16, 0), d[0].words[0], d[1].words[0]);
+                ptx::stmatrix_x2<cfg::d_along_rows>(matrix(slab, 0), d[0].words[0], d[1].words[0]);
             } else {
 #pragma unroll
                 for (unsigned j = 0; j < fragments; j += 2) {
-                    ptx::stmatrix_x4(matrix(slab, j), d[2 * j].words[0], d[2 * j + 1].words[0], d[2 * j + 2].words[0],
-                                     d[2 * j + 3].words[0]);
+                    ptx::stmatrix_x4<cfg::d_along_rows>(matrix(slab, j), d[2 * j].words[0], d[2 * j + 1].words[0],
+                                                        d[2 * j + 2].words[0], d[2 * j + 3].words[0]);
                 }
             }
         } else {
 #pragma unroll
             for (unsigned i = 0; i < pairs; ++i) {
-                if constexpr (sizeof(ElementD) == 4) {
+                if constexpr (cfg::d_along_rows) {
+                    ptx::st_shared_low<size>(slab + at(row(i), column(i)), d[i].words[0]);
+                    ptx::st_shared_low<size>(slab + at(row(i), column(i) + 1), d[i].words[size / 4] >> size % 4 * 8);
+                } else if constexpr (size == 4) {
                     ptx::st_shared<8>(slab + at(row(i), column(i)), d[i].words);
                 } else {
-                    ptx::st_shared_half(slab + at(row(i), column(i)), d[i].words[0]);
+                    ptx::st_shared_low<2>(slab + at(row(i), column(i)), d[i].words[0]);
                 }
             }
         }
@@ -321,11 +341,12 @@ struct BulkVisitor {
 
     __device__ __forceinline__ void read(unsigned slab, const Epilogue& epilogue, Loads (&loads)[pairs]) const {
         using Staged = Vector<typename Epilogue::Staged, V>;
-        if constexpr (sizeof(ElementD) == 2 && fragments > 1) {
+        constexpr unsigned size = sizeof(ElementD);
+        if constexpr (size == 2 && fragments > 1) {
 #pragma unroll
             for (unsigned j = 0; j < fragments; j += 2) {
                 unsigned words[4];
-                ptx::ldmatrix_x4<false>(words, matrix(slab, j));
+                ptx::ldmatrix_x4<cfg::d_along_rows>(words, matrix(slab, j));
 #pragma unroll
                 for (unsigned i = 0; i < 4; ++i) epilogue.stage(loads[2 * j + i], Staged{{words[i]}});
             }
@@ -334,10 +355,18 @@ struct BulkVisitor {
             for (unsigned i = 0; i < pairs; ++i) {
                 const unsigned from = slab + at(row(i), column(i));
                 Staged x;
-                if constexpr (sizeof(ElementD) == 1) {
-                    x.words[0] = ptx::ld_shared_half(from);
+                if constexpr (cfg::d_along_rows) {
+                    const unsigned second = ptx::ld_shared_low<size>(slab + at(row(i), column(i) + 1));
+                    x.words[0] = ptx::ld_shared_low<size>(from);
+                    if constexpr (size == 4) {
+                        x.words[1] = second;
+                    } else {
+                        x.words[0] |= second << size * 8;
+                    }
+                } else if constexpr (size == 1) {
+                    x.words[0] = ptx::ld_shared_low<2>(from);
                 } else {
-                    ptx::ld_shared<2 * sizeof(ElementD)>(x.words, from);
+                    ptx::ld_shared<2 * size>(x.words, from);
                 }
                 epilogue.stage(loads[i], x);
             }

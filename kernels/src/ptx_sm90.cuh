@@ -137,23 +137,56 @@ __device__ __forceinline__ void bulk_wait_read() {
 }
 
 // 8x8 matrices of 16-bit elements, as ldmatrix reads them; lane l names row l % 8 of matrix l / 8.
+template <bool transposed>
 __device__ __forceinline__ void stmatrix_x4(unsigned address, unsigned r0, unsigned r1, unsigned r2, unsigned r3) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r0), "r"(r1),
-                 "r"(r2), "r"(r3)
-                 : "memory");
+    if constexpr (transposed) {
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r0),
+                     "r"(r1), "r"(r2), "r"(r3)
+                     : "memory");
+    } else {
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r0), "r"(r1),
+                     "r"(r2), "r"(r3)
+                     : "memory");
+    }
 }
+template <bool transposed>
 __device__ __forceinline__ void stmatrix_x2(unsigned address, unsigned r0, unsigned r1) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(r0), "r"(r1) : "memory");
+    if constexpr (transposed) {
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(r0), "r"(r1)
+                     : "memory");
+    } else {
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(r0), "r"(r1) : "memory");
+    }
 }
 
-// The low 16 bits of a word.
-__device__ __forceinline__ void st_shared_half(unsigned target, unsigned x) {
-    asm volatile("st.shared.b16 [%0], %1;" ::"r"(target), "h"(static_cast<unsigned short>(x)) : "memory");
+// The low bits of a word.
+template <unsigned bytes>
+__device__ __forceinline__ void st_shared_low(unsigned target, unsigned x) {
+    static_assert(bytes == 1 || bytes == 2 || bytes == 4, "parts of a word");
+    if constexpr (bytes == 4) {
+        asm volatile("st.shared.b32 [%0], %1;" ::"r"(target), "r"(x) : "memory");
+    } else if constexpr (bytes == 2) {
+        asm volatile("st.shared.b16 [%0], %1;" ::"r"(target), "h"(static_cast<unsigned short>(x)) : "memory");
+    } else {
+        asm volatile("st.shared.b8 [%0], %1;" ::"r"(target), "r"(x) : "memory");
+    }
 }
-__device__ __forceinline__ unsigned ld_shared_half(unsigned source) {
-    unsigned short x;
-    asm volatile("ld.shared.b16 %0, [%1];" : "=h"(x) : "r"(source) : "memory");
-    return x;
+template <unsigned bytes>
+__device__ __forceinline__ unsigned ld_shared_low(unsigned source) {
+    static_assert(bytes == 1 || bytes == 2 || bytes == 4, "parts of a word");
+    if constexpr (bytes == 2) {
+        unsigned short x;
+        asm volatile("ld.shared.b16 %0, [%1];" : "=h"(x) : "r"(source) : "memory");
+        return x;
+    } else {
+        unsigned x;
+        if constexpr (bytes == 4) {
+            asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(source) : "memory");
+        } else {
+            asm volatile("ld.shared.b8 %0, [%1];" : "=r"(x) : "r"(source) : "memory");
+        }
+        return x;
+    }
 }
 
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

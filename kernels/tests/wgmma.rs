@@ -130,6 +130,37 @@ fn the_machine_code_holds_what_the_arithmetic_says() {
     }
 }
 
+/// D and what is stored beside it leave through slabs by TMA whichever way D lies; a matrix of another width does not, nor do elements
+/// of D where it is stored one by one.
+#[test]
+fn d_is_stored_by_tma_along_rows_too() {
+    if let Err(missing) = nvrtc::version() {
+        return skipped(&missing.to_string());
+    }
+    let [d, z] = [Dtype::E4m3, Dtype::F32].map(|beside| intern(Node::Sink(Sink::Matrix(beside), &Node::LoadAcc)));
+    for (element, epilogue, stores) in
+        [(Dtype::Bf16, &Node::LoadAcc, 1), (Dtype::F32, &Node::LoadAcc, 2), (Dtype::E4m3, d, 2), (Dtype::Bf16, z, 0)]
+    {
+        for (transposed, order) in [(true, Order::Row), (false, Order::Column)] {
+            let tile = Mnk { m: 64, n: 32, k: 64 };
+            let mut plan = plan(&Case { tile: (64, 32, 64), schedule: ScheduleId::WARP_SPECIALIZED, ..COOPERATIVE });
+            plan.spec = Spec { d: element, order_d: Some(order), epilogue, ..plan.spec };
+            (plan.transposed, plan.order_c) = (transposed, order);
+            plan.resources = ResourcePlan::of(&plan.kernel_spec(), tile);
+            assert!(plan.along_rows());
+            let case = (element, transposed);
+            let Some(codes) = opcodes(&case, &plan, "sm_90a") else { return };
+            let count = |prefix: &str| codes.iter().filter(|code| code.starts_with(prefix)).count();
+            assert_eq!(count("UTMASTG"), stores, "{case:?}");
+            // Four matrices of eight rows and columns each; of other widths nothing transposes.
+            let matrices = if element == Dtype::Bf16 && stores > 0 { 2 } else { 0 };
+            assert_eq!(count("STSM.16.MT88.4"), matrices, "{case:?}: {codes:?}");
+            assert_eq!(count("STG") > 0, stores == 0, "{case:?}");
+            assert_eq!(count("LDL") + count("STL"), 0, "{case:?}");
+        }
+    }
+}
+
 /// A launch hands out whole clusters, padded to their rectangles: each of their tiles has flags and parts of its own.
 #[test]
 fn every_tile_of_a_cluster_has_workspace() {

@@ -42,10 +42,15 @@ const ALIKE: &[&[Kernel]] = &[
     ],
 ];
 
-/// Everything that an epilogue reads, leading dimensions that are padded, random data.
+/// Everything that an epilogue reads, leading dimensions that are padded, random data. Of the two matrices TMA brings the one, if it
+/// is alone.
 fn row(m: usize, (n, k): (usize, usize), kernel: &Kernel) -> Result<Case, String> {
     let Kernel { tile: [rows, columns, depth], swapped, schedule, rest } = *kernel;
-    let rows = if rows == 0 { m.next_multiple_of(8) } else { rows };
+    let eights = m.next_multiple_of(8);
+    let rows = if rows == 0 { eights } else { rows };
+    let extra = if eights.is_multiple_of(16) { " + tile(extra)" } else { "" };
+    let bind = r#"bind.extra = { kind = "tile", type = "bf16", pad = 8, data = "normal" }"#;
+    let bind = if extra.is_empty() { "" } else { bind };
     let text = format!(
         r#"
 [[case]]
@@ -57,12 +62,12 @@ a = {{ type = "bf16", order = "row", pad = 8, data = "normal" }}
 b = {{ order = "column", pad = 16, data = "normal" }}
 c = {{ pad = 8, data = "normal" }}
 d = {{ type = "bf16", pad = {D_PAD} }}
-epilogue = "d = relu(row(sb)*column(sa)*(alpha*acc) + row(bias) + beta*source(c)) + tile(extra)"
+epilogue = "d = relu(row(sb)*column(sa)*(alpha*acc) + row(bias) + beta*source(c)){extra}"
 scalars = {{ alpha = 0.75, beta = -0.5 }}
 bind.bias = {{ kind = "row", data = "normal" }}
 bind.sb = {{ kind = "row", data = "normal" }}
 bind.sa = {{ kind = "column", data = "normal" }}
-bind.extra = {{ kind = "tile", type = "bf16", pad = 8, data = "normal" }}
+{bind}
 plan = {{ arch = "sm90", tile = [{rows}, {columns}, {depth}], schedule = "{schedule}", transposed = {swapped}{rest} }}
 expect = "bound"
 "#

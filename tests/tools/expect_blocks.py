@@ -160,6 +160,7 @@ def rows():
     yield row("e4m3_column_major", "sm80", "e4m3", "e8m0", 32, order="column", kind="edges", scheduler="splitkserial", ci=True)
     yield row("e4m3_columns_swapped", "sm80", "e4m3", "e4m3", 16, run="columns", swap=True, tile=[128, 64, 32], ci=True)
     yield row("e5m2_columns_of_column_major_fragments", "sm90", "e5m2", "f32", 128, run="columns", order="column", **wide | {"extents": [2, 144, 270, 48]}, ci=True)
+    yield row("e4m3_columns_fragments_swapped", "sm90", "e4m3", "e8m0", 32, run="columns", swap=True, kind="edges", tile=[64, 128, 64], schedule="cooperative", ci=True)
     yield row("e4m3_swapped_sm90", "sm90", "e4m3", "e8m0", 32, swap=True, kind="edges", tile=[64, 128, 64], schedule="pingpong", atoms=True, ci=True)
     yield row("e4m3_pingpong_fragments", "sm90", "e4m3", "e4m3", 16, schedule="pingpong", scheduler="persistent", atoms=True, kind="edges", ci=True)
     yield row("i8_columns_in_atoms", "sm80", "e4m3", "e8m0", 64, a="i8", run="columns", atoms=True, kind="relu", tile=[64, 32, 64], extents=[3, 67, 141, 80], ci=True)

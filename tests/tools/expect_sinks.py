@@ -50,6 +50,13 @@ KINDS = {
         {"s": "amax", "q": "sum_of_squares"},
         ["z", "y", "bits"],
     ),
+    # The same without matrices.
+    "reduced": (
+        f"d = relu(amax(s, reduce_all<sum_of_squares>(q, aux_mask(bits, {X}))))",
+        lambda x: np.where(x < 0, 0, x),
+        {"s": "amax", "q": "sum_of_squares"},
+        ["bits"],
+    ),
     # What TMA takes from slabs of its own.
     "aux": (
         f"d = relu(aux_store(z, amax(s, {X})))",
@@ -146,6 +153,11 @@ def rows():
     square = wide | {"tile": [128, 128, 128]}
     yield row("e4m3_aux_column_major", "sm90", "e4m3", "aux", **square | {"extents": [2, 80, 112, 80]}, z="e4m3", order="column", nan=True, ci=True)
     yield row("e4m3_to_bf16", "sm90", "e4m3", "fragments", **square, d="bf16", order="column", ci=True)
+    # D is contiguous along the kernel's rows.
+    yield row("f16_fragments_swapped", "sm90", "f16", "reduced", swap=True, tile=[64, 128, 64], schedule="cooperative", nan=True, ci=True)
+    yield row("f16_fragments_column_major", "sm90", "f16", "reduced", order="column", tile=[128, 16, 64], schedule="cooperative", extents=[2, 200, 33, 80], ci=True)
+    yield row("e4m3_aux_swapped", "sm90", "e4m3", "aux", **wide | {"tile": [64, 128, 128]}, z="e4m3", swap=True, ci=True)
+    yield row("e4m3_aux_pingpong_swapped", "sm90", "e4m3", "aux", tile=[40, 64, 128], schedule="pingpong", z="e5m2", swap=True, extents=[2, 50, 272, 144])
     for a in ("f16", "bf16"):
         for order in ("row", "column"):
             for kind in ("all", "atomic", "least", "scaled"):

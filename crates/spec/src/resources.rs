@@ -283,10 +283,13 @@ impl ResourcePlan {
                 Place::Registers(_) => 0,
             },
             mbarriers: if asynchronous { 2 * stages + 2 * accumulators.stages + 2 } else { 0 },
-            named_barriers: if matches!(s.schedule, ScheduleId::PINGPONG) {
-                5
-            } else {
+            // Of wgmma's warp groups all that have a tile meet, or take turns at two barriers, and each one by itself.
+            named_barriers: if !matches!(s.instruction, InstructionId::WGMMA) {
                 1 + (asynchronous && (aliases || s.scheduler.splits() || steps > 0)) as usize
+            } else if matches!(s.schedule, ScheduleId::PINGPONG) {
+                3 + warps.0 / 4
+            } else {
+                2 + warps.0 / 4
             },
             threads,
             registers: launch_registers(s, threads),
@@ -372,6 +375,11 @@ impl ResourcePlan {
             Some(Role { warps, .. }) => 32 * warps,
             None => self.threads,
         }
+    }
+
+    /// The first of the named barriers at which a warp group meets by itself, where warp groups multiply: the last ones.
+    pub const fn warp_group_barriers(&self) -> usize {
+        self.named_barriers.saturating_sub(self.warps.0 / 4)
     }
 
     /// Whether the epilogue is staged in bytes of the stages.

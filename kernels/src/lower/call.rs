@@ -10,7 +10,8 @@ use warpwright_epilogue::{Bound, FieldKind, ParamBlock, PartialResults, Reductio
 use warpwright_runtime::{LaunchCall, RawView, TensorMapSpec, WorkspacePtr};
 use warpwright_schedulers::{Divisor, TileScheduler, TileSpace, WorkspaceRegions, of_spec};
 use warpwright_spec::{
-    Axes, KernelPlan, MAX_ARGUMENTS, MajorId, Mnk, Problem, RasterOrder, Reduction, ScheduleId, SchedulerId, SingleTile,
+    Axes, KernelPlan, MAX_ARGUMENTS, MajorId, Mnk, Order, Problem, RasterOrder, Reduction, ScheduleId, SchedulerId,
+    SingleTile,
 };
 
 /// Why a call cannot be launched, although the kernel can implement its problem.
@@ -325,9 +326,10 @@ pub fn call(
         Some([a, b]) => [Some(of(a, &operands[0], extents.m)), Some(of(b, &operands[1], extents.n))],
         None => [None, None],
     };
-    // A matrix of the kernel's rows and columns. One entry stands for all; what is dropped is never read, but has a map.
+    // A matrix of the kernel's rows and columns that lies as D does. One entry stands for all; what is dropped is never read, but has
+    // a map.
     let of = |shape: &BoxShape, (pointer, [batch, m, n]): (u64, [i64; 3])| {
-        let leading = if plan.transposed { n } else { m };
+        let leading = if plan.order_d() == Order::Row { m } else { n };
         let arg = OperandArg { pointer, leading, stride_batch: batch };
         CallMap::new(shape, &arg, [extents.m, extents.n, groups], memory)
     };

@@ -128,8 +128,10 @@ pub(crate) fn numbers(text: &mut String, plan: &KernelPlan) {
     let _ = write!(text, "using Accumulator = {};\nusing Compute = {};\n", number(plan.spec.acc), number(compute));
 }
 
-/// Writes `namespace cfg` and the element of D; a warp stages `slab_bytes` at a time.
-pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_bytes: usize) {
+/// Writes `namespace cfg` and the element of D; a slab has `slab_bytes`. Where wgmma's `fragments` are visited, vectors of the epilogue
+/// run along the kernel's columns whichever way D lies.
+pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_bytes: usize, fragments: bool) {
+    let vectors_along_rows = plan.along_rows() && !fragments;
     let Tile { m, n, k, threads, vector, slab_columns, .. } = *tile;
     let slab = plan.resources.buffer("staging").map_or(0, |b| b.offset);
     let _ = write!(
@@ -143,6 +145,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
          constexpr unsigned slab_offset = {slab}, slab_bytes = {};\n\
          constexpr int d_vector = {vector};\n\
          constexpr bool transposed = {}, d_along_rows = {}, d_along_m = {};\n\
+         constexpr bool vectors_along_rows = {vectors_along_rows}, vectors_along_m = {};\n\
          constexpr unsigned cluster_size = {};\n\
          }}\n\
          using ElementD = {};\n",
@@ -155,6 +158,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
         plan.transposed,
         plan.along_rows(),
         plan.order_d() == Order::Column,
+        vectors_along_rows != plan.transposed,
         plan.cluster.blocks(),
         plan.spec.d.name(),
     );

@@ -187,7 +187,8 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
     text += include_str!("../numeric.cuh");
     let output = BulkOutput::of(plan, epilogue)?;
     let accumulators = config::SLAB_ROWS * tile.slab_columns * spec.acc.bits() / 8;
-    config::write(&mut text, plan, &tile, output.as_ref().map_or(accumulators, BulkOutput::slab_bytes));
+    let slab_bytes = output.as_ref().map_or(accumulators, BulkOutput::slab_bytes);
+    config::write(&mut text, plan, &tile, slab_bytes, output.is_some());
     if warp_specialized {
         wgmma::write(&mut text, plan, &tile)?;
     } else if dots {

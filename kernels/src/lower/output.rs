@@ -5,7 +5,7 @@ use super::config::{SLAB_ROWS, Tile, indented, int, plain};
 use super::maps::BoxShape;
 use super::operand::table;
 use std::fmt::Write;
-use warpwright_epilogue::{LeafKind, LineValues, Op, Place, Program};
+use warpwright_epilogue::{LeafKind, LineValues, Op, Place, Program, SideStore};
 use warpwright_layout::lower::index_function;
 use warpwright_layout::smem::{Major, SmemSwizzle, atom, widest_swizzle};
 use warpwright_layout::tma::TensorMap;
@@ -18,15 +18,23 @@ use warpwright_spec::{Axes, BlockRun, BlockScales, InstructionId, KernelPlan, Li
 /// (`benches/results/h200_sm90_warp_specialized.md`).
 const CHEAP: usize = 800;
 
+/// Warps that share a slab where D is contiguous along the kernel's rows. A warp has 16 of them, and an H200's TMA takes longer for a byte
+/// of rows below 64 (`builder/src/auto/warp_groups.rs`).
+const WARPS_ALONG_ROWS: usize = 4;
+
 /// How D is staged.
 pub(crate) struct BulkOutput {
     dtype: Dtype,
+    /// Whether D is contiguous along the kernel's rows.
+    along_rows: bool,
+    /// Warps that share a slab.
+    warps: usize,
     swizzle: SmemSwizzle,
     /// (row, column) of a slab to elements.
     slab: ComposedLayout,
     /// Where boxes begin in a slab: row and column.
     boxes: Vec<[i64; 2]>,
-    /// Columns and rows of a box.
+    /// Of a box, contiguous first.
     box_extents: [u32; 2],
     slabs: usize,
     bytes: usize,
@@ -47,13 +55,17 @@ impl BulkOutput {
         let dtype = plan.spec.d;
         let bits = dtype.bits();
         let fragments = plan.spec.mainloop.is_none() && plan.spec.instruction == InstructionId::WGMMA;
-        let whole = (columns * bits).is_multiple_of(128);
-        if !fragments || !whole || bits < 8 || plan.widths.d < 16 || plan.along_rows() || lines(program) {
+        let along_rows = plan.along_rows();
+        let warps = if along_rows { WARPS_ALONG_ROWS } else { 1 };
+        let rows = SLAB_ROWS * warps;
+        let contiguous = if along_rows { rows } else { columns };
+        let whole = (contiguous * bits).is_multiple_of(128);
+        if !fragments || !whole || bits < 8 || plan.widths.d < 16 || lines(program) {
             return Ok(None);
         }
-        let bytes = SLAB_ROWS * columns * bits / 8;
+        let bytes = rows * columns * bits / 8;
         let staging = plan.resources.buffer("staging").map_or(0, |b| b.bytes);
-        let slabs = (staging / warps_m / bytes).min(ResourcePlan::MAX_SLABS);
+        let slabs = (staging / (warps_m / warps) / bytes).min(ResourcePlan::MAX_SLABS);
         let lies_as_d = plan.order_c == plan.order_d() && plan.widths.c >= 16;
         let aux = program.stores().iter().find_map(|store| match store.sink {
             // D keeps two slabs.
@@ -61,6 +73,12 @@ impl BulkOutput {
             _ => None,
         });
         let slabs = if aux.is_some() { slabs / 2 } else { slabs };
+        // Pairs lie across such a matrix: outside of the slabs they would be stored an element at a time.
+        let matrix =
+            |store: &SideStore| matches!(store.sink, Sink::Matrix(_)) && aux.map(|a| a.0) != Some(store.argument);
+        if along_rows && program.stores().iter().any(matrix) {
+            return Ok(None);
+        }
         // What may be absent is no load that can be waited for.
         if program.leaves().iter().any(|leaf| leaf.optional && matches!(leaf.kind, LeafKind::Tile(_))) {
             return Ok(None);
@@ -79,15 +97,21 @@ impl BulkOutput {
         if program.passes() > 0 && !in_registers(plan, program, columns, source.is_some()) {
             return Ok(None);
         }
-        let swizzle = widest_swizzle(columns as u32, bits as u32);
-        let shape = IntTuple::flat(&[int(SLAB_ROWS), int(columns)])?;
-        let slab = atom(Major::K, swizzle, bits as u32)?.tile_to_shape(&shape, None)?;
-        // Boxes do not depend on the tensor's extents.
-        let tensor = plain(&[SLAB_ROWS, columns], &[columns.next_multiple_of(128), 1])?;
-        let map = TensorMap::of(&tensor, &slab, bits as u32)?;
-        let boxes = (0..map.boxes()).filter_map(|number| map.coordinates(number)).map(|at| [at[1], at[0]]).collect();
+        let swizzle = widest_swizzle(contiguous as u32, bits as u32);
+        let shape = IntTuple::flat(&[int(rows), int(columns)])?;
+        // Boxes are as long across the contiguous direction as the slab; they do not depend on the tensor's extents.
+        let pitch = contiguous.next_multiple_of(128);
+        let (major, order, strides) =
+            if along_rows { (Major::Mn, [2, 1], [1, pitch]) } else { (Major::K, [1, 2], [pitch, 1]) };
+        let order = IntTuple::flat(&order.map(int))?;
+        let slab = atom(major, swizzle, bits as u32)?.tile_to_shape(&shape, Some(&order))?;
+        let map = TensorMap::of(&plain(&[rows, columns], &strides)?, &slab, bits as u32)?;
+        let coordinates = (0..map.boxes()).filter_map(|number| map.coordinates(number));
+        let boxes = coordinates.map(|at| if along_rows { [at[0], at[1]] } else { [at[1], at[0]] }).collect();
         Ok(Some(BulkOutput {
             dtype,
+            along_rows,
+            warps,
             swizzle,
             slab,
             boxes,
@@ -113,12 +137,15 @@ impl BulkOutput {
     /// The box of its tensor map.
     pub(super) fn aux_box_shape(&self) -> Option<(usize, BoxShape)> {
         let (argument, dtype) = self.aux?;
-        let shape = BoxShape::new(BoxShape::element(dtype), self.swizzle, self.box_extents, false);
-        Some((argument, shape))
+        Some((argument, self.box_of(dtype)))
     }
 
     pub(super) fn box_shape(&self) -> BoxShape {
-        BoxShape::new(BoxShape::element(self.dtype), self.swizzle, self.box_extents, false)
+        self.box_of(self.dtype)
+    }
+
+    fn box_of(&self, dtype: Dtype) -> BoxShape {
+        BoxShape::new(BoxShape::element(dtype), self.swizzle, self.box_extents, self.along_rows)
     }
 
     /// Writes the rest of `namespace cfg`, and `struct Output`; `Params` stands before it.
@@ -127,11 +154,13 @@ impl BulkOutput {
         let _ = write!(
             text,
             "namespace cfg {{\n\
-             constexpr unsigned slabs = {}, source_barriers_offset = {};\n\
+             constexpr unsigned slabs = {}, slab_warps = {}, slab_barrier = {}, source_barriers_offset = {};\n\
              constexpr bool has_source = {}, has_aux = {}, unroll_subtiles = {};\n\
              }}\n\
              struct Output {{\n    using Aux = {};\n    static constexpr unsigned boxes = {}, box_bytes = {bytes};\n",
             self.slabs,
+            self.warps,
+            plan.resources.warp_group_barriers(),
             plan.resources.buffer("source_barriers").map_or(0, |b| b.offset),
             self.source.is_some(),
             self.aux.is_some(),
