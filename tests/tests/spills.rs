@@ -28,19 +28,24 @@ const TYPES: &[(Dtype, Dtype, Dtype, AccumulationId)] = &[
 
 /// Everything that a plan of an open description is chosen from, each kernel once.
 fn candidates() -> Vec<KernelPlan> {
-    let (device, problem) = (DeviceInfo::h200(), Problem::dense(4096, 4096, 4096));
+    let device = DeviceInfo::h200();
+    // Of few rows A and B change places, and D lies along the kernel's rows, as column-major D does where they do not.
+    let problems = [4096, 64].map(|rows| Problem::dense(rows, 4096, 4096));
     let mut seen = HashSet::new();
     let mut plans = Vec::new();
     for &(element, acc, d, accumulation) in TYPES {
         for order_d in [Order::Row, Order::Column] {
             let desc = GemmDesc { d, accumulation, ..GemmDesc::new(ArchId::SM90, element, acc) };
             let facts = OperandFacts { order_c: order_d, order_d, ..OperandFacts::K_MAJOR };
-            let all = alternatives(&desc.spec().expect("legal"), &device, &problem, &facts).expect("planned");
+            let spec = desc.spec().expect("legal");
+            let all = problems.iter().flat_map(|p| alternatives(&spec, &device, p, &facts).expect("planned"));
             // Splits and walks are arguments.
             let kernel = |plan: &KernelPlan| {
-                (element, d, accumulation, plan.spec.schedule, plan.tile, plan.cluster, plan.resources.stages, order_d)
+                let shape = (plan.tile, plan.cluster, plan.resources.stages);
+                (element, d, accumulation, plan.spec.schedule, shape, order_d, plan.transposed)
             };
-            plans.extend(all.into_iter().filter(|plan| seen.insert(kernel(plan))));
+            let wanted = |plan: &KernelPlan| order_d == Order::Row || !plan.along_rows();
+            plans.extend(all.filter(|plan| wanted(plan) && seen.insert(kernel(plan))));
         }
     }
     plans
