@@ -7,9 +7,10 @@
 //               combine(accumulators): adds the parts of a cluster's blocks, true for the one that leads
 //               end_of_tile(), after which shared memory may be filled for the next tile
 //               takes(turn): whether this thread's warps compute that tile, else skip(work)
-//               has_producer: is_producer() threads call produce(scheduler, share), the others begin(), consume and end();
-//               both wait for the grids before this one, and until then read nothing of global memory but parameters
-//               alternates: warp groups take tiles in turn; await(turn) before its products, pass(turn) after them
+//               has_producer: once all threads were at meet(), is_producer() threads call produce(scheduler, first, share), the others
+//               begin(), consume and end()
+//               alternates: warp groups take tiles in turn; await(turn) before a tile's products, pass(turn) in run(work,
+//               accumulators, issued), which calls issued() when no more instructions of the tile are to come
 //               roles.cuh has all this for mainloops of one role
 //   Accumulators  for_each_vector(f) for fix-up (fixup.cuh); what the epilogue reads (visitor.cuh)
 //   Visitor     runs the epilogue's generated text on a tile (visitor.cuh, visitor_bulk.cuh)
@@ -45,10 +46,13 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
             Accumulators accumulators;
             // Who ends up with parts of a tile is not known yet.
             if (work.whole() && mainloop.leads()) visitor.template begin<Accumulators>(work);
-            if constexpr (Mainloop::alternates) mainloop.await(turn);
-            mainloop.run(work, accumulators);
             if constexpr (Mainloop::alternates) {
-                if (given.valid) mainloop.pass(turn);
+                mainloop.await(turn);
+                mainloop.run(work, accumulators, [&] {
+                    if (given.valid) mainloop.pass(turn);
+                });
+            } else {
+                mainloop.run(work, accumulators);
             }
             bool complete = work.last && mainloop.leads();
             if (share.multiplies(work)) complete = mainloop.combine(accumulators) && scheduler.fixup(work, accumulators);
@@ -69,15 +73,23 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
     Scheduler scheduler(params.scheduler);
     Mainloop mainloop(params, shared);
     if constexpr (Mainloop::has_producer) {
+        Work first = {};
         if (mainloop.is_producer()) {
-            mainloop.produce(scheduler, Share<Mainloop, typename Visitor::Epilogue>{params, mainloop});
+            // Found while others make the barriers, and held so that the compiler does not find it later.
+            first = scheduler.first();
+            asm volatile("" : "+r"(first.tile_m), "+r"(first.tile_n), "+r"(first.k_begin), "+r"(first.group));
+        }
+        mainloop.meet();
+        // Up to here nothing of global memory was touched but parameters.
+        ptx::wait_for_grids_before();
+        if (mainloop.is_producer()) {
+            mainloop.produce(scheduler, first, Share<Mainloop, typename Visitor::Epilogue>{params, mainloop});
         } else {
             mainloop.begin();
             consume<Visitor>(params, scheduler, mainloop, shared);
             mainloop.end();
         }
     } else {
-        // Up to here nothing of global memory was touched but parameters.
         ptx::wait_for_grids_before();
         consume<Visitor>(params, scheduler, mainloop, shared);
     }

@@ -120,7 +120,7 @@ __device__ __forceinline__ void read_step(DotStep& step, int rows_left, int k_le
 }
 
 // The loader brings steps (gemv_register_loader.cuh, gemv_bulk_loader.cuh):
-//   has_producer                a warp of its own loads: produce(scheduler, share)
+//   has_producer                a warp of its own loads: produce(scheduler, first, share)
 //   each_step(work, f)          f(step, whole) for each step of a work, in order
 //   Threads                     that multiply: synchronize(), any(condition)
 template <class Loader>
@@ -149,9 +149,11 @@ struct Gemv : SingleRole {
 
     // Whoever multiplies comes first.
     static __device__ __forceinline__ bool is_producer() { return threadIdx.x >= Dot::threads; }
+    // Until the ring's barriers are made.
+    static __device__ __forceinline__ void meet() { __syncthreads(); }
     template <class Scheduler, class Share>
-    __device__ __forceinline__ void produce(Scheduler& scheduler, const Share& share) {
-        loader.produce(scheduler, share);
+    __device__ __forceinline__ void produce(Scheduler& scheduler, const Work& first, const Share& share) {
+        loader.produce(scheduler, first, share);
     }
     static __device__ __forceinline__ void begin() {}
     static __device__ __forceinline__ void end() {}

@@ -27,14 +27,13 @@ struct GemvBulkLoader {
             }
             ptx::fence_mbarrier_init();
         }
-        __syncthreads();
     }
 
     template <class Scheduler, class Share>
-    __device__ __forceinline__ void produce(Scheduler& scheduler, const Share& share) {
+    __device__ __forceinline__ void produce(Scheduler& scheduler, Work given, const Share& share) {
         const unsigned lane = threadIdx.x % 32;
 #pragma unroll 1
-        for (Work given = scheduler.first(); given.valid; given = scheduler.next()) {
+        for (; given.valid; given = scheduler.next()) {
             const Work work = share(given);
             const unsigned first_row = work.tile_m * cfg::tile_m;
             const unsigned rows = min(cfg::tile_m, params.rows - first_row);

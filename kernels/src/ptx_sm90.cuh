@@ -50,7 +50,20 @@ __device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity)
         : "memory");
 }
 
-// The same, for what other blocks of the cluster did before.
+// Whether the phase of this parity is over, without waiting.
+__device__ __forceinline__ bool mbarrier_test(unsigned barrier, unsigned parity) {
+    unsigned over;
+    asm volatile(
+        "{\n\t.reg .pred over;\n\t"
+        "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, over;\n\t}"
+        : "=r"(over)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    return over != 0;
+}
+
+// The same as mbarrier_wait, for what other blocks of the cluster did before.
 __device__ __forceinline__ void mbarrier_wait_cluster(unsigned barrier, unsigned parity) {
     asm volatile(
         "{\n\t.reg .pred over;\n\t"

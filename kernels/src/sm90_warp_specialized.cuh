@@ -238,15 +238,21 @@ struct Sm90WarpSpecialized {
     // A stage is read by as many blocks as load for this one.
     static constexpr unsigned readers = Sm90Cluster::producers<Loader>;
 
+    // The low words of the matrix descriptors of a stage.
+    struct Operands {
+        unsigned a, b;
+    };
+
     const Params& params;
     unsigned shared;
     Sm90Cluster place;
     unsigned rows;    // bytes from a stage of A to this warp group's
+    Operands first;   // stage 0's
     Sm90Stage stage;  // the next to be filled, or to be read
     Sm90ClusterSum<consumer_threads> sum;
 
     __device__ __forceinline__ Sm90WarpSpecialized(const Params& p, unsigned s)
-        : params(p), shared(s), rows(0), stage{0, 0}, sum(s) {
+        : params(p), shared(uniform(s)), rows(0), stage{0, 0}, sum(s) {
         if constexpr (!cfg::pingpong) {
             const unsigned group = uniform(threadIdx.x / 128);
 #pragma unroll
@@ -254,6 +260,7 @@ struct Sm90WarpSpecialized {
                 if (group == g) rows = OperandA::part_step(g * Accumulators::parts);
             }
         }
+        first = {uniform(start<OperandA>(shared + OperandA::shared + rows)), uniform(start<OperandB>(shared + OperandB::shared))};
         const unsigned warp = uniform(threadIdx.x / 32);
         if (warp == consumer_warps + 1 && ptx::elect_one()) Loader::prefetch(params);
         // The hardware makes one barrier after the other, a warp at a time.
@@ -296,13 +303,18 @@ struct Sm90WarpSpecialized {
         }
     }
 
-    // The producer: loads its share of everything that the scheduler yields.
+    // Until all barriers are made. One place of the text for all threads, as __syncthreads() wants.
+    static __device__ __forceinline__ void meet() {
+        if constexpr (cfg::cluster_size > 1) {
+            ptx::cluster_meet();
+        } else {
+            __syncthreads();
+        }
+    }
+
+    // The producer: loads its share of `given` and of everything that the scheduler yields behind it.
     template <class Scheduler, class Share>
-    __device__ __forceinline__ void produce(Scheduler& scheduler, const Share& share) {
-        // Found while others make the barriers, and held so that the compiler does not find it later.
-        Work given = scheduler.first();
-        asm volatile("" : "+r"(given.tile_m), "+r"(given.tile_n), "+r"(given.k_begin), "+r"(given.group));
-        meet();
+    __device__ __forceinline__ void produce(Scheduler& scheduler, Work given, const Share& share) {
         ptx::setmaxnreg_dec<cfg::producer_registers>();
         if (!Loader::takes_part()) return;
         Loader loader(params, shared, place);
@@ -338,14 +350,12 @@ struct Sm90WarpSpecialized {
     }
 
     // A consumer, before its first tile.
-    __device__ __forceinline__ void begin() const {
-        meet();
-        ptx::setmaxnreg_inc<cfg::consumer_registers>();
-    }
+    static __device__ __forceinline__ void begin() { ptx::setmaxnreg_inc<cfg::consumer_registers>(); }
 
-    // A consumer: one tile.
-    template <class Sums>
-    __device__ __forceinline__ void run(const Work& work, Sums& accumulators) {
+    // A consumer: one tile. `issued()` is called as soon as the tensor core has all of it before it: with ping-pong the other warp
+    // group's instructions can line up behind.
+    template <class Sums, class F>
+    __device__ __forceinline__ void run(const Work& work, Sums& accumulators, const F& issued) {
         if constexpr (cfg::promotion > 0) {
             Accumulator sums[Wgmma::n / 8][4] = {};
 #pragma unroll
@@ -354,12 +364,17 @@ struct Sm90WarpSpecialized {
                 for (unsigned j = 0; j < Accumulators::fragments_n * 4; ++j) accumulators.value[part][j / 4][j % 4] = 0;
 #pragma unroll 1
             for (unsigned tile = 0; tile < k_tiles(work); ++tile) promote(accumulators, sums);
+            issued();
         } else if constexpr (Fragments::in_registers) {
-            from_registers(work, accumulators);
+            from_registers(work, accumulators, issued);
         } else {
-            in_place(work, accumulators);
+            in_place(work, accumulators, issued);
         }
         if constexpr (lends) Sm90Consumers::synchronize();
+    }
+    template <class Sums>
+    __device__ __forceinline__ void run(const Work& work, Sums& accumulators) {
+        run(work, accumulators, [] {});
     }
 
     // Warps stage in slabs of their own, which the producer may want back.
@@ -393,17 +408,6 @@ struct Sm90WarpSpecialized {
     }
 
    private:
-    // Until all barriers are made. Up to here nothing of global memory was touched but parameters.
-    static __device__ __forceinline__ void meet() {
-        if constexpr (cfg::cluster_size > 1) {
-            ptx::cluster_meet();
-        } else {
-            // Not __syncthreads(), at which all threads have to be in one place of the text: producers and consumers are in two.
-            ptx::barrier_sync(0, cfg::threads);
-        }
-        ptx::wait_for_grids_before();
-    }
-
     // Tells the compiler what it cannot see: that a warp agrees on a value, which may live in a uniform register.
     static __device__ __forceinline__ unsigned uniform(unsigned x) { return __shfl_sync(0xffffffff, x, 0); }
 
@@ -416,20 +420,26 @@ struct Sm90WarpSpecialized {
     static __device__ __forceinline__ unsigned k_tiles(const Work& work) { return max(1, work.k_count); }
 
     // The instructions add to the accumulators, one stage's behind another's.
-    template <class Sums>
-    __device__ __forceinline__ void in_place(const Work& work, Sums& accumulators) {
+    template <class Sums, class F>
+    __device__ __forceinline__ void in_place(const Work& work, Sums& accumulators, const F& issued) {
         // The first instruction overwrites the accumulators: zeroing them would tie the ordinary pipes to the instruction's.
-        multiply<false>(accumulators);
+        multiply<false>(accumulators, operands());
         Sm90Stage done = stage;
         stage.advance();
+        Operands next = operands();
+        bool arrived = has_arrived();
 #pragma unroll 1
         for (unsigned tile = 1; tile < k_tiles(work); ++tile) {
-            multiply<true>(accumulators);
+            multiply<true>(accumulators, next, arrived);
+            const Sm90Stage last = stage;
+            stage.advance();
+            next = operands();
+            arrived = has_arrived();
             ptx::wgmma_wait<1>();
             release(done);
-            done = stage;
-            stage.advance();
+            done = last;
         }
+        issued();
         settle(accumulators);
         release(done);
     }
@@ -445,20 +455,25 @@ struct Sm90WarpSpecialized {
         }
     }
 
+    // Of the stage that is read next: the low words of its matrix descriptors. With whether it has arrived they are found under
+    // the instructions of the stage before, since what lies between one's last and the other's first is time of the tensor core.
+    __device__ __forceinline__ Operands operands() const {
+        return {first.a + stage.index * (OperandA::stage_bytes >> 4), first.b + stage.index * (OperandB::stage_bytes >> 4)};
+    }
+    __device__ __forceinline__ bool has_arrived() const { return ptx::mbarrier_test(full(stage.index), stage.parity); }
+
     // Waits for the stage and multiplies it; the instructions are in flight when this returns.
     template <bool accumulate, class Sums>
-    __device__ __forceinline__ void multiply(Sums& accumulators) const {
-        ptx::mbarrier_wait(full(stage.index), stage.parity);
+    __device__ __forceinline__ void multiply(Sums& accumulators, const Operands& from, bool arrived = false) const {
+        if (!arrived) ptx::mbarrier_wait(full(stage.index), stage.parity);
         Loader::landed();
-        const unsigned a = start<OperandA>(shared + OperandA::shared + stage.index * OperandA::stage_bytes + rows);
-        const unsigned b = start<OperandB>(shared + OperandB::shared + stage.index * OperandB::stage_bytes);
         ptx::wgmma_fence();
 #pragma unroll
         for (unsigned block = 0; block < k_blocks; ++block)
 #pragma unroll
             for (unsigned part = 0; part < Accumulators::parts; ++part) {
-                const unsigned long long x = matrix<OperandA>(a, OperandA::part_step(part) + OperandA::block_step(block));
-                const unsigned long long y = matrix<OperandB>(b, OperandB::block_step(block));
+                const unsigned long long x = matrix<OperandA>(from.a, OperandA::part_step(part) + OperandA::block_step(block));
+                const unsigned long long y = matrix<OperandB>(from.b, OperandB::block_step(block));
                 if (accumulate || block > 0) {
                     Wgmma::multiply<true>(accumulators.value[part], x, y);
                 } else {
@@ -469,14 +484,15 @@ struct Sm90WarpSpecialized {
     }
 
     // As in_place, a K block of A after the other in registers: one is loaded while the one before is multiplied.
-    template <class Sums>
-    __device__ __forceinline__ void from_registers(const Work& work, Sums& accumulators) {
+    template <class Sums, class F>
+    __device__ __forceinline__ void from_registers(const Work& work, Sums& accumulators, const F& issued) {
         const Fragments fragments(shared);
         unsigned held[2][Accumulators::parts][4];
         Sm90Stage done = stage;
         multiply_held<false>(accumulators, fragments, held, done);
 #pragma unroll 1
         for (unsigned tile = 1; tile < k_tiles(work); ++tile) multiply_held<true>(accumulators, fragments, held, done);
+        issued();
         settle(accumulators);
         release(done);
     }

@@ -13,10 +13,11 @@ use warpwright_layout::{ComposedLayout, IntTuple, LayoutError};
 use warpwright_numeric::Dtype;
 use warpwright_spec::{Axes, BlockRun, BlockScales, InstructionId, KernelPlan, LineStep, ResourcePlan, Sink};
 
-/// Instructions up to which an epilogue's text is repeated for every subtile, which saves moving accumulators to where the one copy
-/// expects them. Beyond, half as much text is compiled; an H200 takes as long either way, within what two runs differ by
-/// (`benches/results/h200_sm90_warp_specialized.md`).
-const CHEAP: usize = 800;
+/// Instructions of a thread's elements up to which an epilogue's text is repeated for every subtile: what the one copy of it costs
+/// beside, moving three quarters of the accumulators to where it expects them, is instructions under which products are slower
+/// too. On an H200, 4096x4096x512 by Pingpong, gelu_tanh then costs 30 % in place of 38 and silu 26 in place of 35; NVRTC takes
+/// a quarter longer (`benches/results/h200_sm90_warp_specialized.md`).
+const CHEAP: usize = 3000;
 
 /// Warps that share a slab where D is contiguous along the kernel's rows. A warp has 16 of them, and an H200's TMA takes longer for a byte
 /// of rows below 64 (`builder/src/auto/warp_groups.rs`).

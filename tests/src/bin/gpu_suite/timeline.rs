@@ -50,10 +50,8 @@ fn with_timers(source: &str) -> Result<String> {
     let mut text = source.to_owned();
     for (from, to) in [
         ("template <class Visitor, class Scheduler, class Mainloop>\n__device__ __forceinline__ void consume(", STAMP),
-        (
-            "mainloop.run(work, accumulators);",
-            "stamp(params, turn, 0); mainloop.run(work, accumulators); stamp(params, turn, 1);",
-        ),
+        ("mainloop.await(turn);", "mainloop.await(turn);\nstamp(params, turn, 0);"),
+        ("bool complete = work.last", "stamp(params, turn, 1);\nbool complete = work.last"),
         (
             "if (complete) visitor.run(work, accumulators);",
             "if (complete) visitor.run(work, accumulators);\nstamp(params, turn, 2);",
