@@ -97,6 +97,11 @@ impl AnyGemm {
         AnyGemm { core: self.core.splits(parts) }
     }
 
+    /// As [`Kernel::repacks`](crate::Kernel::repacks).
+    pub fn repacks(self, repacks: bool) -> AnyGemm {
+        AnyGemm { core: self.core.repacks(repacks) }
+    }
+
     /// What was compiled so far: a plan of each translation unit, and the loaded program with its kernels' names.
     pub fn compiled(&self) -> Vec<(KernelPlan, Executable)> {
         self.core.compiled()

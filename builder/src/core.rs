@@ -1,6 +1,6 @@
 //! A kernel below its types: a spec on a device with its plans. One copy of this code serves every kernel.
 
-use crate::auto::{self, OperandFacts, PlanError};
+use crate::auto::{self, Decided, OperandFacts, PlanError};
 use crate::error::{BuildError, RunError};
 use crate::infer::{Call, infer};
 use crate::launch;
@@ -26,6 +26,8 @@ pub(crate) struct Core {
     walk: Option<(RasterOrder, usize)>,
     /// Parts that K is cut into, if the caller decided it.
     splits: Option<usize>,
+    /// Whether operands that TMA cannot address are copied first, if the caller decided it.
+    repacks: Option<bool>,
     /// What the plan decides, if the caller decided all of it.
     choice: Option<PlanChoice>,
     /// Winners of races to ask first.
@@ -51,6 +53,7 @@ impl Core {
             plans: Arc::new(Plans::new()),
             walk: None,
             splits: None,
+            repacks: None,
             choice: None,
             // An emulated device has no time to race for.
             tuning: device.emulated().is_none().then(Tuning::global),
@@ -200,7 +203,10 @@ impl Core {
         let mut plan = match (self.choice, self.tuned(problem, facts)) {
             (Some(choice), _) => auto::resolve_choice(&self.spec, self.device.info(), problem, facts, &choice)?,
             (None, Some(plan)) => plan,
-            _ => auto::resolve_split(&self.spec, self.device.info(), problem, facts, self.splits)?,
+            _ => {
+                let decided = Decided { parts: self.splits, repacks: self.repacks };
+                auto::resolve_decided(&self.spec, self.device.info(), problem, facts, &decided)?
+            }
         };
         if let Some((raster, swizzle)) = self.walk {
             (plan.raster, plan.swizzle) = (raster, swizzle);
@@ -210,7 +216,8 @@ impl Core {
 
     /// What won a race, where the caller decided nothing.
     fn tuned(&self, problem: &Problem, facts: &OperandFacts) -> Option<KernelPlan> {
-        let tuning = self.tuning.as_ref().filter(|_| self.choice.is_none() && self.splits.is_none())?;
+        let undecided = self.choice.is_none() && self.splits.is_none() && self.repacks.is_none();
+        let tuning = self.tuning.as_ref().filter(|_| undecided)?;
         tuning.plan(&self.spec, self.device.info(), problem, facts)
     }
 
@@ -222,7 +229,7 @@ impl Core {
                 Program { name, tag, launches: Vec::new(), workspace: WorkspaceLayout::default() }
             } else {
                 let mut program = lower::program(plan)?;
-                program.launches.iter_mut().for_each(|launch| launch.pdl = self.programmatic);
+                program.launches.iter_mut().for_each(|launch| launch.pdl |= self.programmatic);
                 program
             };
             Ok(self.device.load(&program)?)
@@ -244,6 +251,13 @@ impl Core {
     /// The same kernel with K cut into as many parts, whatever the plan would choose.
     pub(crate) fn splits(mut self, parts: usize) -> Core {
         self.splits = Some(parts.max(1));
+        self.plans = Arc::new(self.plans.without_problems());
+        self
+    }
+
+    /// The same kernel, which copies what TMA cannot address first, or never does, whatever the plan would choose.
+    pub(crate) fn repacks(mut self, repacks: bool) -> Core {
+        self.repacks = Some(repacks);
         self.plans = Arc::new(self.plans.without_problems());
         self
     }

@@ -143,6 +143,11 @@ impl<'a, K: GemmKernel> Gemm<'a, K> {
         Gemm { kernel: self.kernel.splits(parts), ..self }
     }
 
+    /// As [`Kernel::repacks`].
+    pub fn repacks(self, repacks: bool) -> Self {
+        Gemm { kernel: self.kernel.repacks(repacks), ..self }
+    }
+
     /// As [`Kernel::tuned_by`].
     pub fn tuned_by(self, tuning: Option<Arc<Tuning>>) -> Self {
         Gemm { kernel: self.kernel.tuned_by(tuning), ..self }
@@ -241,7 +246,7 @@ impl<K: GemmKernel> Kernel<K> {
     }
 
     /// As [`prepare`](Self::prepare), and reserves the workspace that runs on this stream take, so that they can be captured
-    /// although none was run there. Only kernels that split K, or whose epilogue reduces, take any.
+    /// although none was run there. Only kernels that split K, whose epilogue reduces, or that copy operands which TMA cannot address, take any.
     ///
     /// # Errors
     /// [`RunError`].
@@ -256,6 +261,13 @@ impl<K: GemmKernel> Kernel<K> {
     /// of parts.
     pub fn splits(self, parts: usize) -> Self {
         Kernel { core: self.core.splits(parts), ..self }
+    }
+
+    /// The same kernel, which copies operands that TMA cannot address, because an address or stride is no multiple of 16 bytes, into
+    /// workspace and multiplies the copies; `false`: which reads them where they lie. Without this the plan decides, and
+    /// [`explain`](Self::explain) says how. Operands that TMA can address are read where they lie all the same.
+    pub fn repacks(self, repacks: bool) -> Self {
+        Kernel { core: self.core.repacks(repacks), ..self }
     }
 
     /// The same kernel, which asks these winners of races what to take for a problem; `None`: the model alone decides. A kernel

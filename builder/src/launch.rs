@@ -32,10 +32,10 @@ pub(crate) fn launch(
     }
     let device = executable.device();
     call.encode_maps(encoded, |map| device.encode_tensor_map(map), |map, at| device.move_tensor_map(map, at))?;
-    let main = call.launch();
-    let launches = [main, call.finish().unwrap_or(main)];
-    let launches = if call.finish().is_some() { &launches[..] } else { &launches[..1] };
-    let invocation = Invocation { launches, host: &NoHostProgram };
+    let mut launches = [call.launch(); 3];
+    let all = [call.repack(), Some(call.launch()), call.finish()].into_iter().flatten();
+    let count = launches.iter_mut().zip(all).map(|(to, launch)| *to = launch).count();
+    let invocation = Invocation { launches: &launches[..count], host: &NoHostProgram };
     // SAFETY: the parameters are those of the plan that was lowered; `infer` and `can_implement` checked that every operand is
     // in this device's memory with the extents that they state, and the views borrow that memory until the work is submitted.
     let submitted = unsafe { executable.run(stream, &invocation) };
@@ -80,13 +80,16 @@ pub(crate) fn place(
 /// Blocks that the device keeps at once: as the driver counts them for this kernel, or else as its resources say.
 pub(crate) fn resident(plan: &KernelPlan, executable: &Executable) -> usize {
     let info: &DeviceInfo = executable.device().info();
-    let known = executable.kernels().first().map_or(0, |kernel| kernel.blocks_per_sm);
+    // Other launches of the program surround it.
+    let name = plan.name();
+    let kernel = executable.kernels().iter().find(|kernel| kernel.entry == name);
+    let known = kernel.map_or(0, |kernel| kernel.blocks_per_sm);
     let r = &plan.resources;
     let counted = || info.blocks_per_sm(r.threads as u32, r.registers as u32, r.shared_bytes as u32);
     let per_sm = if known > 0 { known } else { counted() };
     let blocks = info.sms.max(1) as usize * per_sm.max(1) as usize;
     // Clusters do not fit everywhere: the driver counts those too.
-    let clusters = executable.kernels().first().map_or(0, |kernel| kernel.max_active_clusters) as usize;
+    let clusters = kernel.map_or(0, |kernel| kernel.max_active_clusters) as usize;
     let in_cluster = plan.cluster.blocks();
     if in_cluster > 1 && clusters > 0 { clusters * in_cluster } else { blocks }
 }

@@ -89,6 +89,7 @@ fn plan(case: &Case) -> KernelPlan {
         major_a: case.major_a,
         major_b: MajorId::K,
         widths: CopyWidths { a: case.width, b: case.width, c: 16, d: 16 },
+        repacks: Repacks::NONE,
         whole_a: true,
         whole_b: true,
         order_c: Order::Row,

@@ -155,6 +155,8 @@ pub struct Plan {
     pub staging: Option<String>,
     /// Parts that K is cut into.
     pub splits: Option<usize>,
+    /// Whether operands that TMA cannot address are copied first.
+    pub repacks: Option<bool>,
     /// Whether A and B change places. Tile and cluster are D's all the same.
     pub transposed: Option<bool>,
     /// Raster order, `along_m` or `along_n`.

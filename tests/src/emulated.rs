@@ -84,9 +84,8 @@ impl Row {
         match library.run(&prepared) {
             Outcome::Failed { text, .. } if !matches!(self.case.expect, Expect::Error { .. }) => Err(text),
             _ => {
-                let hashes = library.launched();
-                let hashes = hashes.iter().filter_map(library::source_hash);
-                Ok(hashes.map(|hash| format!("{} {hash}", self.tag.lower_name())).collect())
+                let sources = library.launched().into_iter().flat_map(|plan| library::sources(&plan));
+                Ok(sources.map(|(_, text)| format!("{} {}", self.tag.lower_name(), library::text_hash(&text))).collect())
             }
         }
     }

@@ -54,6 +54,9 @@ impl Library {
         if let Some(parts) = case.case.plan.splits {
             gemm = gemm.splits(parts);
         }
+        if let Some(repacks) = case.case.plan.repacks {
+            gemm = gemm.repacks(repacks);
+        }
         let (a, b) = (self.upload(&case.a), self.upload(&case.b));
         let c = case.c.as_ref().map(|c| self.upload(c));
         let bound: Vec<_> = case.bindings.iter().map(|b| (b.name.as_str(), self.upload(&b.operand))).collect();
@@ -83,7 +86,9 @@ impl Library {
         let compiled = gemm.compiled();
         // The name that the driver knows, where there is a driver.
         let name = compiled.last().map_or_else(String::new, |(plan, executable)| {
-            executable.kernels().first().map_or_else(|| plan.name(), |kernel| kernel.entry.clone())
+            let name = plan.name();
+            let kernel = executable.kernels().iter().find(|kernel| kernel.entry == name);
+            kernel.or(executable.kernels().first()).map_or(name, |kernel| kernel.entry.clone())
         });
         // The CPU's sums are whole.
         let on_gpu = compiled.last().filter(|_| !self.device.is_host());
@@ -170,12 +175,19 @@ impl Memory {
     }
 }
 
-/// The hash by which a generated source is listed once it passed on a GPU; none if the plan has no device code.
-pub fn source_hash(plan: &KernelPlan) -> Option<String> {
-    Some(text_hash(&warpwright::kernels::lower::source(plan).ok()?))
+/// The distinct generated sources of a plan's launches with the names of their kernels; none if it has no device code.
+pub fn sources(plan: &KernelPlan) -> Vec<(String, String)> {
+    let launches = warpwright::kernels::lower::program(plan).map_or(Vec::new(), |program| program.launches);
+    let mut sources: Vec<(String, String)> = Vec::new();
+    for launch in launches {
+        if sources.iter().all(|(_, known)| *known != launch.source) {
+            sources.push((launch.entry, launch.source));
+        }
+    }
+    sources
 }
 
-/// The hash of a generated source.
+/// The hash by which a generated source is listed once it passed on a GPU.
 pub fn text_hash(source: &str) -> String {
     blake3::hash(source.as_bytes()).to_hex()[..32].to_owned()
 }

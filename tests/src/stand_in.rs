@@ -140,10 +140,10 @@ pub fn kernels(cases: &[crate::Case], info: &DeviceInfo) -> Vec<(String, Arc<str
         let Ok(prepared) = crate::Prepared::new(case) else { continue };
         library.run(&prepared);
         for plan in library.launched() {
-            if let Ok(source) = warpwright::kernels::lower::source(&plan)
-                && seen.insert(source.clone())
-            {
-                kernels.push((plan.name(), source.into()));
+            for (name, source) in crate::library::sources(&plan) {
+                if seen.insert(source.clone()) {
+                    kernels.push((name, source.into()));
+                }
             }
         }
     }

@@ -157,6 +157,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         l2,
         memory_bytes,
         memory,
+        repack: 0.0,
         fixed,
         seconds,
         rank: spared(seconds, pipe + split),

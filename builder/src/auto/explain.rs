@@ -1,6 +1,7 @@
 use super::{Prediction, predict};
 use std::fmt::Write;
 use warpwright_arch::DeviceInfo;
+use warpwright_kernels::lower;
 use warpwright_spec::{InstructionId, KernelPlan, LoaderId, Problem, ScheduleId, Substitute};
 
 /// Why this plan: what was decided, what it occupies, and how long the model thinks it takes.
@@ -60,6 +61,14 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
                 "             instead of {principal}, which needs addresses and strides in multiples of {needed} bytes: {operand}'s are multiples of {given}"
             );
         }
+    }
+    if plan.repacks.any() {
+        let (copied, bytes) = (plan.user_repacks().name(), lower::repacked_bytes(plan, problem));
+        let _ = writeln!(
+            t,
+            "  repacks    {copied} into {:.1} MB of workspace first, in lines that TMA can address",
+            bytes as f64 / 1e6
+        );
     }
     // Pingpong's two warp groups have a tile each.
     let tiles_at_once = if matches!(plan.spec.schedule, ScheduleId::PINGPONG) { 2 } else { 1 };
@@ -124,10 +133,11 @@ fn predicted(t: &mut String, p: &Prediction, flops: f64) {
     let mb = |bytes: f64| bytes / 1e6;
     let _ = writeln!(
         t,
-        "  predicted  {:.1} us ({:.0} TFLOP/s): {:.1} us fixed, and what does not overlap of",
+        "  predicted  {:.1} us ({:.0} TFLOP/s): {:.1} us fixed, {}and what does not overlap of",
         us(p.seconds),
         flops / p.seconds / 1e12,
-        us(p.fixed)
+        us(p.fixed),
+        if p.repack > 0.0 { format!("{:.1} us to repack, ", us(p.repack)) } else { String::new() }
     );
     let _ =
         write!(t, "    SMs      {:.1} us: {:.1} us pipe, {:.1} us epilogue", us(p.compute), us(p.pipe), us(p.epilogue));

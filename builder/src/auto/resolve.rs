@@ -21,7 +21,7 @@ pub fn resolve(
     problem: &Problem,
     facts: &OperandFacts,
 ) -> Result<KernelPlan, PlanError> {
-    resolve_split(spec, device, problem, facts, None)
+    resolve_decided(spec, device, problem, facts, &Decided::default())
 }
 
 /// As [`resolve`], with the number of parts that K is cut into, where it is given: the scheduler, if it is open, is then
@@ -36,7 +36,30 @@ pub fn resolve_split(
     facts: &OperandFacts,
     parts: Option<usize>,
 ) -> Result<KernelPlan, PlanError> {
-    let best = fastest(spec, device, problem, facts, parts, |_| true)?;
+    resolve_decided(spec, device, problem, facts, &Decided { parts, ..Decided::default() })
+}
+
+/// What a caller decides of a plan that no slot of a spec names.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Decided {
+    /// Parts that K is cut into.
+    pub parts: Option<usize>,
+    /// Whether operands that the schedule's own loader cannot address are copied into workspace first.
+    pub repacks: Option<bool>,
+}
+
+/// As [`resolve_split`], with all that is decided so.
+///
+/// # Errors
+/// As there.
+pub fn resolve_decided(
+    spec: &Spec,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+    decided: &Decided,
+) -> Result<KernelPlan, PlanError> {
+    let best = fastest(spec, device, problem, facts, decided, |_| true)?;
     best.ok_or(PlanError::Rule(Violation::NoSchedule { arch: spec.arch, schedule: spec.schedule }))
 }
 
@@ -46,11 +69,11 @@ fn fastest(
     device: &DeviceInfo,
     problem: &Problem,
     facts: &OperandFacts,
-    parts: Option<usize>,
+    decided: &Decided,
     wanted: impl Fn(&KernelPlan) -> bool,
 ) -> Result<Option<KernelPlan>, PlanError> {
     let mut best: Option<(f64, KernelPlan)> = None;
-    plans(spec, device, problem, facts, parts, &mut |plan| {
+    plans(spec, device, problem, facts, decided, &mut |plan| {
         if wanted(&plan) {
             let rank = predict(&plan, device, problem).rank;
             if best.as_ref().is_none_or(|(least, _)| rank < *least) {
@@ -72,7 +95,7 @@ pub fn alternatives(
     facts: &OperandFacts,
 ) -> Result<Vec<KernelPlan>, PlanError> {
     let mut all = Vec::new();
-    plans(spec, device, problem, facts, None, &mut |plan| all.push(plan))?;
+    plans(spec, device, problem, facts, &Decided::default(), &mut |plan| all.push(plan))?;
     Ok(all)
 }
 
@@ -87,7 +110,9 @@ pub fn ranked(
     facts: &OperandFacts,
 ) -> Result<Vec<KernelPlan>, PlanError> {
     let mut all: Vec<(f64, KernelPlan)> = Vec::new();
-    plans(spec, device, problem, facts, None, &mut |plan| all.push((predict(&plan, device, problem).rank, plan)))?;
+    plans(spec, device, problem, facts, &Decided::default(), &mut |plan| {
+        all.push((predict(&plan, device, problem).rank, plan));
+    })?;
     all.sort_by(|x, y| x.0.total_cmp(&y.0));
     Ok(all.into_iter().map(|(_, plan)| plan).collect())
 }
@@ -103,7 +128,7 @@ pub fn resolve_choice(
     facts: &OperandFacts,
     choice: &PlanChoice,
 ) -> Result<KernelPlan, PlanError> {
-    let found = fastest(spec, device, problem, facts, None, |plan| PlanChoice::of(plan) == *choice)?;
+    let found = fastest(spec, device, problem, facts, &Decided::default(), |plan| PlanChoice::of(plan) == *choice)?;
     found.ok_or(PlanError::NoSuchPlan { choice: *choice })
 }
 
@@ -113,12 +138,12 @@ fn plans(
     device: &DeviceInfo,
     problem: &Problem,
     facts: &OperandFacts,
-    parts: Option<usize>,
+    decided: &Decided,
     f: &mut dyn FnMut(KernelPlan),
 ) -> Result<(), PlanError> {
     check(spec)?;
     device.check_tag(spec.arch)?;
-    let named = spec.scheduler;
+    let (named, parts) = (spec.scheduler, decided.parts);
     let mut spec = *spec;
     for (operand, slot, given) in [
         ("A", &mut spec.order_a, facts.order_a),
@@ -133,7 +158,100 @@ fn plans(
     if matches!(named, SchedulerId::AUTO) && parts.is_some_and(|parts| parts > 1) {
         spec.scheduler = SchedulerId::SPLIT_K;
     }
+    let ways = ways(&spec, named, device, problem, facts, decided)?;
+    let mut outcome = Outcome::default();
+    for turn in [false, true] {
+        // A named tile that is no tile of the usual way may be one of the other.
+        if turn && (outcome.found || spec.swap_ab.is_some() || spec.tile.is_none()) {
+            break;
+        }
+        for Way { facts, repacks, kernels } in &ways {
+            for (spec, substitute) in kernels {
+                for transposed in orientations(spec, device, problem, facts) {
+                    let tiled = for_each_tile(spec, device, problem, facts, transposed != turn, &mut |plan| {
+                        let repacks = if plan.transposed { repacks.swapped() } else { *repacks };
+                        let plan = KernelPlan { substitute: *substitute, repacks, ..plan };
+                        with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
+                    });
+                    outcome.count(tiled);
+                }
+            }
+        }
+    }
+    outcome.end()
+}
+
+/// A way in which a kernel's operands reach it.
+struct Way {
+    /// How they lie when it begins.
+    facts: OperandFacts,
+    /// Which are copied before that, in the user's terms.
+    repacks: Repacks,
+    /// The kernels to consider, and why they are none of the principal ones.
+    kernels: Vec<(Spec, Option<Substitute>)>,
+}
+
+/// As they lie and, where the principal schedule's own loader cannot address them so, as it can.
+fn ways(
+    spec: &Spec,
+    named: SchedulerId,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+    decided: &Decided,
+) -> Result<Vec<Way>, PlanError> {
+    let way = |facts: OperandFacts, repacks| {
+        let kernels = kernels(spec, named, device, problem, &facts)?;
+        Ok(Way { facts, repacks, kernels })
+    };
+    let repacks = if decided.repacks == Some(false) { Repacks::NONE } else { repacks(spec, device, problem, facts) };
+    let repacked = repacks.any().then(|| {
+        let mut facts = *facts;
+        facts.widths.a = if repacks.a { TMA_ALIGNMENT } else { facts.widths.a };
+        facts.widths.b = if repacks.b { TMA_ALIGNMENT } else { facts.widths.b };
+        way(facts, repacks)
+    });
+    let mut repacked = repacked.and_then(Result::ok);
+    // Who does not load by TMA then needs no copies.
+    if let Some(way) = &mut repacked {
+        way.kernels.retain(|(spec, _)| spec.loader.is_tma());
+    }
+    let repacked = repacked.filter(|way| !way.kernels.is_empty());
+    match (way(*facts, Repacks::NONE), repacked) {
+        (_, Some(repacked)) if decided.repacks == Some(true) => Ok(vec![repacked]),
+        (Err(_), Some(repacked)) => Ok(vec![repacked]),
+        (Ok(raw), repacked) => Ok(core::iter::once(raw).chain(repacked).collect()),
+        (Err(refusal), None) => Err(refusal),
+    }
+}
+
+/// The part of a device's memory that copies of operands may take.
+const COPIED_PART: u64 = 8;
+
+/// The operands that TMA cannot address, if there is room for copies of them, in the user's terms.
+fn repacks(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &OperandFacts) -> Repacks {
+    let narrow = |width: usize| width < TMA_ALIGNMENT;
+    let tma = spec.loader.is_tma() && spec.mainloop.is_none() && !device.is_host();
+    let repacks = Repacks { a: tma && narrow(facts.widths.a), b: tma && narrow(facts.widths.b) };
+    let Mnk { m, n, k } = problem.bound();
+    let bytes = |is: bool, mn: usize, bits: usize| if is { mn as f64 * k as f64 * bits as f64 / 8.0 } else { 0.0 };
+    let copied = bytes(repacks.a, m, spec.a.bits()) + bytes(repacks.b, n, spec.b.bits());
+    let room = if device.memory_bytes == 0 { f64::INFINITY } else { (device.memory_bytes / COPIED_PART) as f64 };
+    let fits = copied > 0.0 && copied * problem.groups() as f64 <= room;
+    if fits { repacks } else { Repacks::NONE }
+}
+
+/// The kernels to consider for operands that lie so: each a spec without an open schedule, loader or scheduler, and why it is none of
+/// the principal ones.
+fn kernels(
+    spec: &Spec,
+    named: SchedulerId,
+    device: &DeviceInfo,
+    problem: &Problem,
+    facts: &OperandFacts,
+) -> Result<Vec<(Spec, Option<Substitute>)>, PlanError> {
     let (open, principal) = (matches!(spec.schedule, ScheduleId::AUTO), spec.instruction);
+    let mut spec = *spec;
     let substitute = resolve_schedule(&mut spec, device, facts)?;
     if matches!(named, SchedulerId::AUTO) {
         spec.scheduler = usual(problem);
@@ -146,27 +264,10 @@ fn plans(
             return Err(PlanError::ProblemNotWritten { kind: kind_name(problem.kind()) });
         }
     }
-    let mut outcome = Outcome::default();
     let others = schedules(&spec, open, device).map(|schedule| (Spec { schedule, ..spec }, substitute));
     let dots = if open && !device.is_host() { dot::substitutes(&spec, problem) } else { Vec::new() };
     let dots = dots.into_iter().map(|dots| (dots, Some(Substitute::Vectors { principal })));
-    let kernels: Vec<_> = others.chain(dots).collect();
-    for turn in [false, true] {
-        // A named tile that is no tile of the usual way may be one of the other.
-        if turn && (outcome.found || spec.swap_ab.is_some() || spec.tile.is_none()) {
-            break;
-        }
-        for (spec, substitute) in &kernels {
-            for transposed in orientations(spec, device, problem, facts) {
-                let tiled = for_each_tile(spec, device, problem, facts, transposed != turn, &mut |plan| {
-                    let plan = KernelPlan { substitute: *substitute, ..plan };
-                    with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
-                });
-                outcome.count(tiled);
-            }
-        }
-    }
-    outcome.end()
+    Ok(others.chain(dots).collect())
 }
 
 /// Whether A and B change places, for each way to consider. First comes the one in which D is contiguous along the kernel's
@@ -445,6 +546,7 @@ fn with_tile(
         major_a: if transposed { major_b } else { major_a },
         major_b: if transposed { major_a } else { major_b },
         widths: if transposed { CopyWidths { a: w.b, b: w.a, ..w } } else { w },
+        repacks: Repacks::NONE,
         whole_a: if transposed { whole_b } else { whole_a },
         whole_b: if transposed { whole_a } else { whole_b },
         order_c: facts.order_c,

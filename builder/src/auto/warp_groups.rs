@@ -168,6 +168,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         l2,
         memory_bytes,
         memory,
+        repack: 0.0,
         fixed,
         seconds: in_all,
         rank: in_all,
@@ -208,13 +209,16 @@ impl Operands {
         let asked = [bytes(m, bits[0]) / plan.cluster.n as f64, bytes(n, bits[1]) / plan.cluster.m as f64];
         let there = [asked[0] * extents.m.min(m) as f64 / m as f64, asked[1] * extents.n.min(n) as f64 / n as f64];
         // L2 gives a line at a time: of rows that begin elsewhere, two for the bytes of one.
-        let in_lines = |major, mn: usize, bits: usize| {
+        let in_lines = |repacked, major, mn: usize, bits: usize| {
+            if repacked {
+                return 1.0;
+            }
             let row = if matches!(major, MajorId::K) { extents.k } else { mn };
             // A line's bits are a power of two, so that what wraps does not matter.
             if row.wrapping_mul(bits).is_multiple_of(8 * LINE) { 1.0 } else { 2.0 }
         };
-        let lines = asked[0] * in_lines(plan.major_a, extents.m, bits[0])
-            + asked[1] * in_lines(plan.major_b, extents.n, bits[1]);
+        let lines = asked[0] * in_lines(plan.repacks.a, plan.major_a, extents.m, bits[0])
+            + asked[1] * in_lines(plan.repacks.b, plan.major_b, extents.n, bits[1]);
         let matrix = |rows: usize, bits: usize| rows as f64 * extents.k as f64 * bits as f64 / 8.0 * groups as f64;
         let whole = [matrix(extents.m, bits[0]), matrix(extents.n, bits[1])];
         let large = whole.map(|bytes| bytes >= 0.5 * whole[0].max(whole[1]));

@@ -1,6 +1,6 @@
 use core::fmt;
 use serde::{Deserialize, Serialize};
-use warpwright_spec::{KernelPlan, LoaderId, Mnk, ScheduleId, SchedulerId, loads};
+use warpwright_spec::{KernelPlan, LoaderId, Mnk, Repacks, ScheduleId, SchedulerId, loads};
 
 /// What a plan decides of a problem's kernel, in the kernel's terms: enough to find the plan again among the others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ pub struct PlanChoice {
     pub cluster: Mnk,
     /// Parts of K.
     pub splits: usize,
+    /// Operands that are copied into workspace first.
+    pub repacks: Repacks,
 }
 
 impl PlanChoice {
@@ -34,13 +36,14 @@ impl PlanChoice {
             tile: plan.tile,
             cluster: plan.cluster,
             splits: plan.splits,
+            repacks: plan.repacks,
         }
     }
 }
 
 impl fmt::Display for PlanChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PlanChoice { schedule, loader, scheduler, transposed, tile, cluster, splits } = self;
+        let PlanChoice { schedule, loader, scheduler, transposed, tile, cluster, splits, repacks } = self;
         write!(f, "{schedule} {tile}")?;
         if let Some(loader) = loader {
             write!(f, " {loader}")?;
@@ -57,6 +60,10 @@ impl fmt::Display for PlanChoice {
         if *splits > 1 {
             write!(f, " {splits} splits")?;
         }
+        if repacks.any() {
+            let user = if *transposed { repacks.swapped() } else { *repacks };
+            write!(f, " {} repacked", user.name())?;
+        }
         Ok(())
     }
 }
@@ -72,6 +79,9 @@ struct Written {
     tile: [usize; 3],
     cluster: [usize; 3],
     splits: usize,
+    /// Whether the first operand is copied, and the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repacks: Option<[bool; 2]>,
 }
 
 impl From<PlanChoice> for Written {
@@ -85,6 +95,7 @@ impl From<PlanChoice> for Written {
             tile: extents(choice.tile),
             cluster: extents(choice.cluster),
             splits: choice.splits,
+            repacks: choice.repacks.any().then_some([choice.repacks.a, choice.repacks.b]),
         }
     }
 }
@@ -105,6 +116,7 @@ impl TryFrom<Written> for PlanChoice {
             tile: extents(written.tile),
             cluster: extents(written.cluster),
             splits: written.splits,
+            repacks: written.repacks.map_or(Repacks::NONE, |[a, b]| Repacks { a, b }),
         })
     }
 }

@@ -16,6 +16,40 @@ pub struct CopyWidths {
     pub c: usize,
 }
 
+/// Operands that are copied into workspace first, in rows that TMA can address, in the kernel's terms.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Repacks {
+    /// The kernel's first operand.
+    pub a: bool,
+    /// The kernel's second operand.
+    pub b: bool,
+}
+
+impl Repacks {
+    /// Both are read where they lie.
+    pub const NONE: Repacks = Repacks { a: false, b: false };
+
+    /// Whether any is copied.
+    pub const fn any(self) -> bool {
+        self.a || self.b
+    }
+
+    /// The same with the operands exchanged.
+    pub const fn swapped(self) -> Repacks {
+        Repacks { a: self.b, b: self.a }
+    }
+
+    /// `A`, `B`, `A and B`, or nothing.
+    pub const fn name(self) -> &'static str {
+        match (self.a, self.b) {
+            (true, true) => "A and B",
+            (true, false) => "A",
+            (false, true) => "B",
+            (false, false) => "",
+        }
+    }
+}
+
 /// A kernel with everything decided.
 ///
 /// In a `transposed` plan the kernel computes Dᵀ = Bᵀ·Aᵀ: its rows are the user's columns. `spec` stays in the user's
@@ -35,8 +69,10 @@ pub struct KernelPlan {
     pub major_a: MajorId,
     /// Which mode of the kernel's second operand is contiguous.
     pub major_b: MajorId,
-    /// Copy widths, in the kernel's terms: `a` is of the kernel's first operand.
+    /// Copy widths, in the kernel's terms: `a` is of the kernel's first operand. Of an operand that is repacked, that of its copy.
     pub widths: CopyWidths,
+    /// Operands that another launch copies into workspace before the kernel's own.
+    pub repacks: Repacks,
     /// Whether every copy of the kernel's first operand lies inside it or outside: the extent along which it is contiguous
     /// is a multiple of its copy. Copies that may straddle the end cost more arithmetic.
     pub whole_a: bool,
@@ -122,6 +158,10 @@ impl KernelPlan {
     /// Whether D is contiguous along the kernel's rows.
     pub const fn along_rows(&self) -> bool {
         self.transposed == matches!(self.order_d(), Order::Row)
+    }
+    /// Operands that are copied first, in the user's terms.
+    pub const fn user_repacks(&self) -> Repacks {
+        if self.transposed { self.repacks.swapped() } else { self.repacks }
     }
     /// Elements of D that one vector store writes.
     pub const fn vector(&self) -> usize {

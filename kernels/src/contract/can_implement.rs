@@ -298,8 +298,11 @@ pub fn can_implement(
     } else {
         (("A", problem.alignment.a), ("B", problem.alignment.b))
     };
+    // Copies lie as they should wherever the operands lie.
+    let wants = |repacked: bool, width: usize| if repacked { 1 } else { width };
+    let (width_a, width_b) = (wants(plan.repacks.a, plan.widths.a), wants(plan.repacks.b, plan.widths.b));
     for ((operand, given), needed) in
-        [(first, plan.widths.a), (second, plan.widths.b), (("D", problem.alignment.d), plan.widths.d)]
+        [(first, width_a), (second, width_b), (("D", problem.alignment.d), plan.widths.d)]
     {
         if given < needed {
             return Err(CanImplementError::Misaligned { operand, given, needed });

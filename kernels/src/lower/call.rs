@@ -4,6 +4,7 @@ use super::TensorMaps;
 use super::config::{SLAB_ROWS, Tile};
 use super::maps::{BoxShape, CallMap};
 use super::params::{Form, OperandArg, Packed, Values};
+use super::repack::{Copies, RepackCall};
 use crate::contract::{Arguments, accumulator_bytes};
 use std::sync::OnceLock;
 use warpwright_epilogue::{Bound, FieldKind, ParamBlock, PartialResults, ReductionParams, SubtileGrid, cuda};
@@ -45,6 +46,8 @@ pub enum CallError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceCall {
     grid: u32,
+    /// The launch that copies operands into workspace.
+    repack: Option<RepackCall>,
     /// Of the launch that ends reductions.
     finish: Option<[u32; 2]>,
     form: Form,
@@ -59,6 +62,7 @@ impl Default for DeviceCall {
     fn default() -> DeviceCall {
         DeviceCall {
             grid: 0,
+            repack: None,
             finish: None,
             form: Form::default(),
             transposed: false,
@@ -123,7 +127,7 @@ impl DeviceCall {
         epilogue: Option<&Bound<'_>>,
         moved: impl Fn(&mut [u8; 128], u64) -> bool,
     ) -> bool {
-        if self.finish.is_some() {
+        if self.finish.is_some() || self.repack.is_some() {
             return false;
         }
         let operands = if self.transposed { [b, a] } else { [a, b] };
@@ -146,6 +150,11 @@ impl DeviceCall {
     /// For the runtime.
     pub fn launch(&self) -> LaunchCall<'_> {
         LaunchCall { grid: [self.grid, 1, 1], params: &self.params }
+    }
+
+    /// The launch before it that copies operands into workspace, if any are.
+    pub fn repack(&self) -> Option<LaunchCall<'_>> {
+        self.repack.as_ref().map(RepackCall::launch)
     }
 
     /// The launch behind it that ends the epilogue's reductions, if there are any.
@@ -185,6 +194,14 @@ pub struct DeviceWorkspace {
 
 /// The workspace of a launch on a device that keeps `resident` blocks of the kernel at once.
 pub fn workspace(plan: &KernelPlan, problem: &Problem, resident: usize) -> WorkspaceRegions {
+    let regions = without_copies(plan, problem, resident);
+    match Copies::of(plan, problem).bytes() {
+        0 => regions,
+        copies => WorkspaceRegions { bytes: up(regions.bytes, WorkspaceRegions::ALIGN).saturating_add(copies), ..regions },
+    }
+}
+
+fn without_copies(plan: &KernelPlan, problem: &Problem, resident: usize) -> WorkspaceRegions {
     let fixup = fixup(plan, &clusters(plan, problem, resident));
     // A tree with too many arguments was refused before.
     let Ok(block) = ParamBlock::of(plan.spec.epilogue) else { return fixup };
@@ -318,7 +335,9 @@ pub fn call(
     let (first, second) = (side(&arguments.a, 1, 2), side(&arguments.b, 2, 1));
     let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
     let [batch, m, n] = arguments.d.strides();
-    let operands = [first.arg(plan.major_a), second.arg(plan.major_b)];
+    let mut operands = [first.arg(plan.major_a), second.arg(plan.major_b)];
+    to.repack =
+        RepackCall::of(plan, problem, &mut operands, at.partials, resident, epilogue.may_read_accumulator());
     let groups = problem.groups();
     let memory = arguments.d.address();
     let of = |shape: &BoxShape, arg: &OperandArg, rows| CallMap::new(shape, arg, [rows, extents.k, groups], memory);

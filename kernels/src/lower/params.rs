@@ -8,13 +8,13 @@ use warpwright_spec::KernelPlan;
 
 /// A member of a parameter struct: its C++ type, name and bytes.
 #[derive(Clone, Copy, Debug)]
-struct Member {
+pub(super) struct Member {
     ty: &'static str,
     name: &'static str,
     bytes: usize,
 }
 
-const fn member(ty: &'static str, name: &'static str, bytes: usize) -> Member {
+pub(super) const fn member(ty: &'static str, name: &'static str, bytes: usize) -> Member {
     Member { ty, name, bytes }
 }
 
@@ -150,7 +150,7 @@ const MAP_ALIGNMENT: usize = 64;
 pub const MAX_BYTES: usize =
     Form { operands: OperandKind::TensorMaps, output: true, source: true, aux: true }.size(ParamBlock::MAX_BYTES);
 
-const fn total(members: &[Member]) -> usize {
+pub(super) const fn total(members: &[Member]) -> usize {
     let (mut sum, mut i) = (0, 0);
     while i < members.len() {
         sum += members[i].bytes;
@@ -172,7 +172,7 @@ pub(crate) fn write(text: &mut String, form: Form, epilogue: usize) {
     let _ = writeln!(text, "static_assert(sizeof(Params) == {}, \"size of Params\");", form.size(epilogue));
 }
 
-fn structure(text: &mut String, name: &str, members: &[Member]) {
+pub(super) fn structure(text: &mut String, name: &str, members: &[Member]) {
     let _ = writeln!(text, "struct {name} {{");
     for Member { ty, name, .. } in members {
         let _ = writeln!(text, "    {ty} {name};");

@@ -27,6 +27,7 @@ pub fn plan(spec: Spec) -> KernelPlan {
         major_a: MajorId::K,
         major_b: MajorId::K,
         widths: CopyWidths { a: 1, b: 1, c: 1, d: 1 },
+        repacks: Repacks::NONE,
         whole_a: false,
         whole_b: false,
         order_c: Order::Row,

@@ -68,6 +68,7 @@ pub fn plan(case: &Case) -> KernelPlan {
         major_a: case.majors.0,
         major_b: case.majors.1,
         widths: case.widths,
+        repacks: Repacks::NONE,
         whole_a: case.whole,
         whole_b: case.whole,
         order_c: if case.transposed { Order::Column } else { Order::Row },

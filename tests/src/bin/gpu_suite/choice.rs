@@ -164,7 +164,8 @@ impl Lane {
 
     fn row(&self, suite: Suite, element: Dtype, mnk: Mnk, device: &DeviceInfo, library: f64) -> Row {
         let compiled = self.gemm.compiled();
-        let kernel = compiled.first().and_then(|(_, executable)| executable.kernels().first());
+        let (name, loaded) = (self.plan.name(), compiled.first());
+        let kernel = loaded.and_then(|(_, loaded)| loaded.kernels().iter().find(|kernel| kernel.entry == name));
         Row {
             suite,
             tag: self.plan.spec.arch,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use warpwright::{Device, KernelPlan};
+use warpwright_tests::library;
 
 /// Hashes of generated sources that passed, with the kernels' names.
 #[derive(Default)]
@@ -12,9 +13,8 @@ impl Proven {
     /// A case that ran these plans was right.
     pub fn passed(&mut self, plans: &[KernelPlan]) {
         for plan in plans {
-            if let Some(hash) = warpwright_tests::library::source_hash(plan) {
-                self.0.insert(hash, plan.name());
-            }
+            let sources = library::sources(plan).into_iter();
+            self.0.extend(sources.map(|(name, source)| (library::text_hash(&source), name)));
         }
     }
 
