@@ -3,9 +3,13 @@
 #![allow(missing_docs)]
 
 use warpwright_arch::{ArchId, DeviceInfo};
-use warpwright_builder::auto::{OperandFacts, Prediction, alternatives, explain, predict, resolve, resolve_split};
+use warpwright_builder::auto::{
+    Decided, OperandFacts, Prediction, alternatives, explain, predict, resolve, resolve_choice, resolve_decided,
+    resolve_split,
+};
+use warpwright_builder::tune::PlanChoice;
 use warpwright_numeric::Dtype;
-use warpwright_spec::{GemmDesc, KernelPlan, Mnk, Order, Problem, ScheduleId, SchedulerId, Spec};
+use warpwright_spec::{CopyWidths, GemmDesc, KernelPlan, Mnk, Order, Problem, Repacks, ScheduleId, SchedulerId, Spec};
 
 fn devices() -> [(DeviceInfo, ArchId); 4] {
     [
@@ -285,4 +289,93 @@ fn few_rows_become_columns() {
     let plan =
         resolve(&named.spec().unwrap(), &device, &Problem::dense(1, 4096, 4096), &OperandFacts::K_MAJOR).unwrap();
     assert!(!plan.transposed);
+}
+
+/// K-major operands whose addresses or strides are multiples of so many bytes.
+fn narrow(a: usize, b: usize) -> OperandFacts {
+    OperandFacts { widths: CopyWidths { a, b, c: 16, d: 16 }, ..OperandFacts::K_MAJOR }
+}
+
+const BOTH: Repacks = Repacks { a: true, b: true };
+
+#[test]
+fn what_tma_cannot_address_is_repacked_where_that_pays() {
+    let device = DeviceInfo::h200();
+    let planned = |device: &DeviceInfo, desc: &GemmDesc, (m, n, k), facts: &OperandFacts, repacks: Option<bool>| {
+        let decided = Decided { repacks, ..Decided::default() };
+        resolve_decided(&desc.spec().unwrap(), device, &Problem::dense(m, n, k), facts, &decided).unwrap()
+    };
+    let auto = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
+    let large = (1024, 4096, 4095);
+    for (facts, expected) in [
+        (narrow(2, 2), BOTH),
+        (narrow(8, 2), BOTH),
+        (narrow(16, 2), Repacks { a: false, b: true }),
+        (narrow(4, 16), Repacks { a: true, b: false }),
+        (narrow(16, 16), Repacks::NONE),
+    ] {
+        for schedule in [ScheduleId::AUTO, ScheduleId::COOPERATIVE, ScheduleId::WARP_SPECIALIZED, ScheduleId::PINGPONG]
+        {
+            for swap_ab in [None, Some(false), Some(true)] {
+                let plan = planned(&device, &GemmDesc { schedule, swap_ab, ..auto }, large, &facts, None);
+                assert_eq!(plan.user_repacks(), expected, "{schedule} {swap_ab:?} {facts:?}: {}", plan.name());
+                assert!(plan.spec.loader.is_tma() && plan.substitute.is_none(), "{}", plan.name());
+            }
+        }
+        let never = planned(&device, &auto, large, &facts, Some(false));
+        assert_eq!(never.repacks, Repacks::NONE);
+        assert_eq!(never.spec.loader.is_tma(), expected == Repacks::NONE);
+    }
+    // Few rows of a long B read it once, which copies would read and write beside that.
+    assert_eq!(planned(&device, &auto, (16, 4096, 4095), &narrow(2, 2), None).repacks, Repacks::NONE);
+    assert_eq!(planned(&device, &auto, (16, 4096, 4095), &narrow(2, 2), Some(true)).repacks, BOTH);
+    // Copies may take an eighth of the memory, and older instructions need none.
+    let small = DeviceInfo { memory_bytes: 8 * 40_000_000, ..device.clone() };
+    assert_eq!(planned(&small, &auto, large, &narrow(2, 2), None).repacks, Repacks::NONE);
+    assert_eq!(planned(&small, &auto, (1024, 4096, 3839), &narrow(2, 2), None).repacks, BOTH);
+    for (device, arch) in [(&device, ArchId::SM80), (&DeviceInfo::host(), ArchId::SM90)] {
+        let desc = GemmDesc { arch, ..auto };
+        assert_eq!(planned(device, &desc, large, &narrow(2, 2), Some(true)).repacks, Repacks::NONE);
+    }
+    // Nothing is copied of what is empty.
+    assert_eq!(planned(&device, &auto, (1024, 4096, 0), &narrow(2, 2), Some(true)).repacks, Repacks::NONE);
+    // No cp.async loads tf32 into an instruction that truncates.
+    let tf32 = GemmDesc { schedule: ScheduleId::COOPERATIVE, ..GemmDesc::new(ArchId::SM90, Dtype::Tf32, Dtype::F32) };
+    assert_eq!(planned(&device, &tf32, large, &narrow(4, 4), None).repacks, BOTH);
+    let refused = Decided { repacks: Some(false), ..Decided::default() };
+    let (spec, problem) = (tf32.spec().unwrap(), Problem::dense(1024, 4096, 4095));
+    let error = resolve_decided(&spec, &device, &problem, &narrow(4, 4), &refused).unwrap_err().to_string();
+    assert!(
+        error.contains("Cooperative loads by TMA, which needs addresses and strides in multiples of 16 bytes"),
+        "{error}"
+    );
+}
+
+#[test]
+fn repacked_plans_say_so_and_are_found_again() {
+    let (device, problem) = (DeviceInfo::h200(), Problem::dense(1024, 4096, 4095));
+    let spec = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32).spec().unwrap();
+    let facts = narrow(16, 2);
+    let plan = resolve(&spec, &device, &problem, &facts).unwrap();
+    let text = explain(&plan, &device, &problem);
+    assert!(text.contains("  repacks    B into 33.6 MB of workspace first, in lines that TMA can address\n"), "{text}");
+    assert!(text.contains(" us to repack, and what does not overlap of"), "{text}");
+    let predicted = predict(&plan, &device, &problem);
+    let own = predict(&KernelPlan { repacks: Repacks::NONE, ..plan }, &device, &problem);
+    assert!(predicted.repack > 20e-6 && predicted.seconds > predicted.repack + 0.8 * own.seconds, "{predicted:?}");
+    let choice = PlanChoice::of(&plan);
+    assert!(choice.to_string().ends_with(" B repacked"), "{choice}");
+    let written = serde_json::to_string(&choice).unwrap();
+    assert_eq!(serde_json::from_str::<PlanChoice>(&written).unwrap(), choice, "{written}");
+    assert_eq!(resolve_choice(&spec, &device, &problem, &facts, &choice).unwrap(), plan);
+    // What was written before there were copies has none.
+    let aligned = PlanChoice { repacks: Repacks::NONE, ..choice };
+    let written = serde_json::to_string(&aligned).unwrap();
+    assert!(!written.contains("repacks"), "{written}");
+    assert_eq!(serde_json::from_str::<PlanChoice>(&written).unwrap(), aligned);
+    // Both ways are there to be raced.
+    let all = alternatives(&spec, &device, &problem, &facts).unwrap();
+    let of =
+        |tma: bool| all.iter().filter(|plan| plan.spec.loader.is_tma() == tma && plan.repacks.any() == tma).count();
+    assert!(of(true) > 10 && of(false) > 10 && of(true) + of(false) == all.len(), "{} {}", of(true), of(false));
 }

@@ -7,7 +7,7 @@ mod device;
 mod machine_code;
 
 use device::{Case, PLAIN, families, node, plan};
-use machine_code::{opcodes, skipped};
+use machine_code::{opcodes, opcodes_of, skipped};
 use warpwright_arch::ArchId;
 use warpwright_epilogue::{acc, column, epilogue_fn, previous, relu, row, source};
 use warpwright_kernels::lower::{self, LowerError};
@@ -32,6 +32,7 @@ fn generated(source: &str) -> String {
     for (name, part) in [
         ("ptx.cuh", include_str!("../src/ptx.cuh")),
         ("numeric.cuh", include_str!("../src/numeric.cuh")),
+        ("straddling.cuh", include_str!("../src/straddling.cuh")),
         ("operands.cuh", include_str!("../src/operands.cuh")),
         ("mma_sync.cuh", include_str!("../src/mma_sync.cuh")),
         ("simt.cuh", include_str!("../src/simt.cuh")),
@@ -221,6 +222,17 @@ fn a_tag_changes_the_instruction_the_fill_and_the_shared_memory() {
         assert_eq!(code.count("LDGSTS") > 0, target == "sm_80", "{case:?}");
         assert!(code.count("LDSM") > 0, "{case:?}");
     }
+}
+
+/// Of the launch that copies operands: two aligned vectors for each that is stored, but at an operand's end.
+#[test]
+fn operands_are_repacked_by_whole_vectors() {
+    need_nvrtc!();
+    let Some(codes) = opcodes_of(&"repack", &lower::repack_source(), "ww_repack", "sm_90a") else { return };
+    let code = Code(codes);
+    assert_eq!((code.count("LDG.E.128"), code.count("STG.E.128"), code.count("STG")), (8, 4, 4));
+    assert_eq!((code.count("LDG.E.U8"), code.count("LDG")), (64, 72));
+    assert_eq!(code.count("LDL") + code.count("STL"), 0);
 }
 
 #[test]

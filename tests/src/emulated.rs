@@ -85,7 +85,9 @@ impl Row {
             Outcome::Failed { text, .. } if !matches!(self.case.expect, Expect::Error { .. }) => Err(text),
             _ => {
                 let sources = library.launched().into_iter().flat_map(|plan| library::sources(&plan));
-                Ok(sources.map(|(_, text)| format!("{} {}", self.tag.lower_name(), library::text_hash(&text))).collect())
+                Ok(sources
+                    .map(|(_, text)| format!("{} {}", self.tag.lower_name(), library::text_hash(&text)))
+                    .collect())
             }
         }
     }

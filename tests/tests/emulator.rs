@@ -95,7 +95,12 @@ fn run_once(row: &Row, seed: u64, outside: &Outside) -> Report {
         Err(what) => return Report::failed(name, what.to_string()),
     };
     let report = run(std::slice::from_ref(&row.case), &library, outside).remove(0);
-    let launches = device.emulated().map_or(0, |emulated| emulated.take_launches().len());
+    let launched = device.emulated().map_or(Vec::new(), |emulated| emulated.take_launches());
+    let copies = row.case.plan.repacks == Some(true) && row.case.k > 0;
+    if copies && report.passed() && !launched.iter().any(|launch| launch.entry == "ww_repack") {
+        return Report::failed(name, "nothing was repacked".into());
+    }
+    let launches = launched.len();
     let expected = row.kernels.as_ref().map_or(0, BTreeSet::len);
     match report.verdict {
         Verdict::Pass if launches < expected => {

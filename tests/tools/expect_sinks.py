@@ -158,6 +158,10 @@ def rows():
     yield row("f16_fragments_column_major", "sm90", "f16", "reduced", order="column", tile=[128, 16, 64], schedule="cooperative", extents=[2, 200, 33, 80], ci=True)
     yield row("e4m3_aux_swapped", "sm90", "e4m3", "aux", **wide | {"tile": [64, 128, 128]}, z="e4m3", swap=True, ci=True)
     yield row("e4m3_aux_pingpong_swapped", "sm90", "e4m3", "aux", tile=[40, 64, 128], schedule="pingpong", z="e5m2", swap=True, extents=[2, 50, 272, 144])
+    # Copies of operands, parts of tiles and parts of reductions share a workspace.
+    copied = {"d": "f32", "tile": [128, 64, 32], "schedule": "cooperative", "extents": [2, 140, 70, 211]}
+    yield row("tf32_repacked_stream_k", "sm90", "tf32", "all", **copied, scheduler="streamk", ci=True)
+    yield row("tf32_repacked_swapped", "sm90", "tf32", "least", **copied | {"tile": [64, 128, 32]}, swap=True)
     for a in ("f16", "bf16"):
         for order in ("row", "column"):
             for kind in ("all", "atomic", "least", "scaled"):

@@ -88,8 +88,8 @@ pub(super) const MEMORY_LATENCY: f64 = 1050.0;
 /// The part of L2 in which operands stay between waves.
 const L2_KEPT: f64 = 0.7;
 
-/// A launch that copies operands into workspace, and the part of the data sheet's bandwidth at which it reads and writes: what an
-/// H200's copies of 20 to 40 MB take beside a kernel.
+/// A launch that copies operands into workspace, and the part of the data sheet's bandwidth at which it reads and writes. Estimated
+/// from an H200's other kernels that move as many bytes both ways; its own times are not fitted yet.
 const REPACK: (f64, f64) = (2.5e-6, 3.3 / 4.8);
 
 /// What is the same for all pieces of a launch.

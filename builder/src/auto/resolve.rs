@@ -408,7 +408,7 @@ fn resolve_schedule(
 /// What TMA needs of addresses and strides, in bytes.
 const TMA_ALIGNMENT: usize = 16;
 /// What cp.async needs.
-const CP_ASYNC_ALIGNMENT: usize = 4;
+pub(super) const CP_ASYNC_ALIGNMENT: usize = 4;
 
 /// An operand that the spec's loader cannot address, and its alignment.
 fn too_narrow(spec: &Spec, facts: &OperandFacts) -> Option<(&'static str, usize)> {

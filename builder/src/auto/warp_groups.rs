@@ -1,6 +1,7 @@
 //! How long kernels take whose warp groups multiply what another warp loads.
 
 use super::model::{MEMORY_LATENCY, Model, Prediction, memory_bytes};
+use super::resolve::CP_ASYNC_ALIGNMENT;
 use super::tiles::LINE;
 use warpwright_arch::DeviceInfo;
 use warpwright_schedulers::{TileSpace, decompose};
@@ -22,6 +23,10 @@ const CLUSTER_CYCLES: f64 = 24.8;
 /// blocks.
 const ISSUE: (f64, f64) = (289.0, 48.1);
 const MULTICAST: f64 = 249.0;
+/// Bytes of a K tile that a role's threads copy in a cycle where TMA does not bring them, of 4 or 8 bytes at a time and of fewer, by
+/// aligned vectors: an H200's times of bf16 1024x4096x4092 (128x256x64, 89 µs), 4096x4096x4092 and 4090 (320 and 341) and
+/// 1001x3000x1001 (128x192x64, 66).
+const COPIED: (f64, f64) = (20.0, 5.7);
 /// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, and bytes that one of them gets of the others in
 /// a cycle.
 const CLUSTER_EXCHANGE: f64 = 554.0;
@@ -317,11 +322,13 @@ impl Walk {
     }
 }
 
-/// Cycles in which one thread requests a K tile, where TMA brings it: of an operand along K a box each line, of one along M or N a
-/// box for as many of these.
+/// Cycles in which a K tile is requested: by threads that copy it or, where TMA brings it, by one, of an operand along K a box each
+/// line, of one along M or N a box for as many of these.
 fn requested(model: &Model<'_>, shares: bool) -> f64 {
     if !model.spec.loader.is_tma() {
-        return 0.0;
+        let widths = model.plan.widths;
+        let rate = if widths.a.min(widths.b) < CP_ASYNC_ALIGNMENT { COPIED.1 } else { COPIED.0 };
+        return model.k_tile_bytes() / rate;
     }
     let Mnk { m, n, k } = model.plan.tile;
     let boxes = |major, mn: usize, bits: usize| {

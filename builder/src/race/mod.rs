@@ -116,7 +116,10 @@ fn start(
     for (entrant, built) in entrants.iter().zip(built) {
         match checked(track, built) {
             Ok((gemm, plan)) => {
-                let label = if entrant.label().is_empty() { plan.name() } else { entrant.label().to_owned() };
+                let copies = plan.user_repacks();
+                let name =
+                    if copies.any() { format!("{} ({} repacked)", plan.name(), copies.name()) } else { plan.name() };
+                let label = if entrant.label().is_empty() { name } else { entrant.label().to_owned() };
                 let predicted = track.predicted(&plan);
                 let row = RaceRow { label, runner: RaceRunner::Kernel(Box::new(plan)), seconds: Vec::new(), predicted };
                 started.push((row, Lane::Kernel(Box::new(gemm))));

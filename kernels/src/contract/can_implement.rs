@@ -301,8 +301,7 @@ pub fn can_implement(
     // Copies lie as they should wherever the operands lie.
     let wants = |repacked: bool, width: usize| if repacked { 1 } else { width };
     let (width_a, width_b) = (wants(plan.repacks.a, plan.widths.a), wants(plan.repacks.b, plan.widths.b));
-    for ((operand, given), needed) in
-        [(first, width_a), (second, width_b), (("D", problem.alignment.d), plan.widths.d)]
+    for ((operand, given), needed) in [(first, width_a), (second, width_b), (("D", problem.alignment.d), plan.widths.d)]
     {
         if given < needed {
             return Err(CanImplementError::Misaligned { operand, given, needed });

@@ -197,7 +197,9 @@ pub fn workspace(plan: &KernelPlan, problem: &Problem, resident: usize) -> Works
     let regions = without_copies(plan, problem, resident);
     match Copies::of(plan, problem).bytes() {
         0 => regions,
-        copies => WorkspaceRegions { bytes: up(regions.bytes, WorkspaceRegions::ALIGN).saturating_add(copies), ..regions },
+        copies => {
+            WorkspaceRegions { bytes: up(regions.bytes, WorkspaceRegions::ALIGN).saturating_add(copies), ..regions }
+        }
     }
 }
 
@@ -336,8 +338,7 @@ pub fn call(
     let (first, second) = if plan.transposed { (second, first) } else { (first, second) };
     let [batch, m, n] = arguments.d.strides();
     let mut operands = [first.arg(plan.major_a), second.arg(plan.major_b)];
-    to.repack =
-        RepackCall::of(plan, problem, &mut operands, at.partials, resident, epilogue.may_read_accumulator());
+    to.repack = RepackCall::of(plan, problem, &mut operands, at.partials, resident, epilogue.may_read_accumulator());
     let groups = problem.groups();
     let memory = arguments.d.address();
     let of = |shape: &BoxShape, arg: &OperandArg, rows| CallMap::new(shape, arg, [rows, extents.k, groups], memory);

@@ -41,8 +41,7 @@ const OPERAND: [Member; 15] = [
 ];
 
 /// Of both operands, in the kernel's order.
-const PARAMS: [Member; 2] =
-    [member("RepackArg", "a", total(&OPERAND)), member("RepackArg", "b", total(&OPERAND))];
+const PARAMS: [Member; 2] = [member("RepackArg", "a", total(&OPERAND)), member("RepackArg", "b", total(&OPERAND))];
 
 /// Bytes of the parameters.
 const BYTES: usize = total(&PARAMS);
@@ -188,7 +187,13 @@ impl Copied {
         // Layouts whose bytes cannot be counted were refused.
         let distance = |elements: i64| (elements as u64).saturating_mul(self.bits as u64) / 8;
         let (line, entry) = (distance(operand.leading), distance(operand.stride_batch));
-        let entries = if !read { 0 } else if operand.stride_batch == 0 { 1 } else { self.entries };
+        let entries = if !read {
+            0
+        } else if operand.stride_batch == 0 {
+            1
+        } else {
+            self.entries
+        };
         let last = |count: usize, distance: u64| (count.max(1) as u64 - 1).saturating_mul(distance);
         let end = operand.pointer.saturating_add(last(self.lines, line)).saturating_add(last(entries, entry));
         let (chunks, lines) = (self.line.div_ceil(CHUNK).max(1), self.lines.max(1));

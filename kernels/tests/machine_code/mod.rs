@@ -17,8 +17,13 @@ pub fn skipped(missing: &str) {
 /// word about it, without nvdisasm.
 pub fn opcodes(case: &impl Debug, plan: &KernelPlan, target: &str) -> Option<Vec<String>> {
     let source = lower::source(plan).unwrap_or_else(|e| panic!("{case:?}: {e}"));
+    opcodes_of(case, &source, &plan.name(), target)
+}
+
+/// The same of a source.
+pub fn opcodes_of(case: &impl Debug, source: &str, name: &str, target: &str) -> Option<Vec<String>> {
     let target = target.parse().expect("a target");
-    let compiled = nvrtc::compile(&source, &plan.name(), target, &[]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
+    let compiled = nvrtc::compile(source, name, target, &[]).unwrap_or_else(|e| panic!("{case:?}: {e}"));
     let advisories: Vec<_> = nvrtc::advisories(&compiled.log).collect();
     assert!(advisories.is_empty(), "{case:?}: {advisories:?}");
     let Some(nvdisasm) = std::env::var_os("WARPWRIGHT_NVDISASM").map(PathBuf::from) else {
