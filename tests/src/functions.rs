@@ -42,6 +42,8 @@ called! {
     silu(x) = x * sigmoid(x.max(-700.0)), LOGISTIC;
     tanh(x) = 2.0 * sigmoid(2.0 * x) - 1.0, FEW;
     tanh_fast(x) = 2.0 * sigmoid(2.0 * x) - 1.0, [5.5e-4, 0.0, 0.0];
+    sigmoid_fast(x) = sigmoid(x), [0.0, 0.0, 2.8e-4];
+    silu_fast(x) = x * sigmoid(x.max(-700.0)), [0.0, 2.8e-4, 1e-36];
     hardswish(x) = x * (x + 3.0).clamp(0.0, 6.0) / 6.0, FEW;
     softplus(x) = x.max(0.0) + (1.0 + (-x.abs()).exp()).ln(), LOGISTIC;
     fma(x, y, z) = x * y + z, [6e-8, 0.0, 0.0];
@@ -55,6 +57,7 @@ called! {
     snake(x, a) = x + (1.0 - (2.0 * a * x).cos()) / (2.0 * a), [1e-6, 2e-6, 0.0];
     gelu(x) = x * normal(x), [4e-7, 2.4e-7, 0.0];
     gelu_tanh(x) = x * sigmoid(2.0 * (2.0 / core::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)), [4e-7, 0.0, 2.2e-5];
+    gelu_tanh_fast(x) = x * sigmoid(2.0 * (2.0 / core::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)), [0.0, 2.8e-4, 1e-36];
     d_relu(d, z) = if z > 0.0 { d } else { 0.0 }, NONE;
     d_leaky_relu(d, z, slope) = if z > 0.0 { d } else { slope * d }, FEW;
     d_sigmoid(d, z) = d * sigmoid(z) * sigmoid(-z), SLOPE;

@@ -89,7 +89,7 @@ fn errors_name_column_expectation_and_remedy() {
         "swoosh(acc)",
         1,
         6,
-        "there is no function `swoosh`; functions are `relu`, `neg`, `leaky_relu`, `clamp`, `threshold`, `sigmoid`, `silu`, `tanh`, `tanh_fast`, `hardswish`, `softplus`, `fma`, `abs`, `square`, `reciprocal`, `sqrt`, `rsqrt`, `exp`, `log`, `snake`, `d_relu`, `d_leaky_relu`, `d_sigmoid`, `d_silu`, `d_tanh`, `d_gelu`, `d_gelu_tanh`, `d_softplus`, `d_hardswish`, `d_snake`, `gelu`, `gelu_tanh`, `softsign`, `lerp`, `max`, `min`, `lt`, `le`, `gt`, `ge`, `eq`, `ne`, `select`, `identity`, `convert`",
+        "there is no function `swoosh`; functions are `relu`, `neg`, `leaky_relu`, `clamp`, `threshold`, `sigmoid`, `silu`, `tanh`, `tanh_fast`, `sigmoid_fast`, `silu_fast`, `hardswish`, `softplus`, `fma`, `abs`, `square`, `reciprocal`, `sqrt`, `rsqrt`, `exp`, `log`, `snake`, `d_relu`, `d_leaky_relu`, `d_sigmoid`, `d_silu`, `d_tanh`, `d_gelu`, `d_gelu_tanh`, `d_softplus`, `d_hardswish`, `d_snake`, `gelu`, `gelu_tanh`, `gelu_tanh_fast`, `softsign`, `lerp`, `max`, `min`, `lt`, `le`, `gt`, `ge`, `eq`, `ne`, `select`, `identity`, `convert`",
     );
     refused("max(acc)", 1, 3, "`max` takes 2 values, found 1; give it 2");
     refused("relu(acc, 1)", 1, 4, "`relu` takes 1 value, found 2; give it 1");

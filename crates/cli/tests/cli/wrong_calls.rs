@@ -183,7 +183,7 @@ fn each_is_one_sentence() {
         ),
         (
             "--a a.npy --b b.npy --epilogue 'd = swoosh(acc)'",
-            "--epilogue cannot be read, column 5: there is no function `swoosh`; functions are `relu`, `neg`, `leaky_relu`, `clamp`, `threshold`, `sigmoid`, `silu`, `tanh`, `tanh_fast`, `hardswish`, `softplus`, `fma`, `abs`, `square`, `reciprocal`, `sqrt`, `rsqrt`, `exp`, `log`, `snake`, `d_relu`, `d_leaky_relu`, `d_sigmoid`, `d_silu`, `d_tanh`, `d_gelu`, `d_gelu_tanh`, `d_softplus`, `d_hardswish`, `d_snake`, `gelu`, `gelu_tanh`, `max`, `min`, `lt`, `le`, `gt`, `ge`, `eq`, `ne`, `select`, `identity`, `convert`\n  d = swoosh(acc)\n      ^^^^^^",
+            "--epilogue cannot be read, column 5: there is no function `swoosh`; functions are `relu`, `neg`, `leaky_relu`, `clamp`, `threshold`, `sigmoid`, `silu`, `tanh`, `tanh_fast`, `sigmoid_fast`, `silu_fast`, `hardswish`, `softplus`, `fma`, `abs`, `square`, `reciprocal`, `sqrt`, `rsqrt`, `exp`, `log`, `snake`, `d_relu`, `d_leaky_relu`, `d_sigmoid`, `d_silu`, `d_tanh`, `d_gelu`, `d_gelu_tanh`, `d_softplus`, `d_hardswish`, `d_snake`, `gelu`, `gelu_tanh`, `gelu_tanh_fast`, `max`, `min`, `lt`, `le`, `gt`, `ge`, `eq`, `ne`, `select`, `identity`, `convert`\n  d = swoosh(acc)\n      ^^^^^^",
         ),
         (
             "--a a.npy --b b.npy --scalar alpha=1 --scalar beta=2 --epilogue alpha*acc",

@@ -25,8 +25,10 @@ pub fn cost(device: &Device, small: bool) -> Part {
     let texts = [
         ("bias", "d = 2*acc + row(bias)"),
         ("gelu_tanh", "d = gelu_tanh(2*acc + row(bias))"),
+        ("gelu_tanh_fast", "d = gelu_tanh_fast(2*acc + row(bias))"),
         ("gelu", "d = gelu(2*acc + row(bias))"),
         ("silu", "d = silu(2*acc + row(bias))"),
+        ("silu_fast", "d = silu_fast(2*acc + row(bias))"),
     ];
     let cost = || -> Result<String> {
         let mut lines = Vec::new();
