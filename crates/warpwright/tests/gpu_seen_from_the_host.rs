@@ -29,6 +29,40 @@ struct StandIn {
     counts: Arc<Counts>,
 }
 
+#[test]
+fn workspace_of_copies_is_there_before_a_capture_or_is_the_callers() -> Result {
+    let (device, counts) = StandIn::device(DeviceInfo::h200());
+    let mut gemm = GemmBuilder::<Sm90, bf16, f32>::auto().build(&device)?;
+    let problem = Problem::dense(1024, 1024, 1001).aligned(warpwright::spec::Alignment { a: 2, b: 2, c: 16, d: 16 });
+    let (a, b, mut d) =
+        (Tensor::<bf16>::zeros(1024, 1001)?, Tensor::<bf16>::column_major(1001, 1024)?, Tensor::zeros(1024, 1024)?);
+    // Lines of 2002 bytes, in copies 2048 apart.
+    assert_eq!(gemm.prepare(&problem)?, 2 * 1024 * 2048);
+    let cold = device.new_stream()?;
+    match cold.capture(|stream| gemm.run(stream, &a, &b, &mut d)) {
+        Err(CaptureError::Body(RunError::Workspace(_))) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    assert_eq!(load(&counts.launches), 0);
+    let warm = device.new_stream()?;
+    let needed = gemm.prepare_on(&warm, &problem)?;
+    let _ = warm.capture(|stream| gemm.run(stream, &a, &b, &mut d))?;
+    let own = vec![0u8; needed + 256];
+    let address = (own.as_ptr() as u64).next_multiple_of(256);
+    let workspace = warpwright::WorkspacePtr { address, bytes: needed };
+    let _ = cold.capture(|stream| gemm.run_in(stream, &a, &b, &mut d, Some(workspace)))?;
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 4));
+    let before = ALLOCATIONS.with(Cell::get);
+    for _ in 0..10 {
+        gemm.run(&warm, &a, &b, &mut d)?;
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    // What its user does not let it copy takes none.
+    let gemm = gemm.repacks(false);
+    assert_eq!(gemm.prepare(&problem)?, 0);
+    Ok(())
+}
+
 impl StandIn {
     fn device(info: DeviceInfo) -> (Device, Arc<Counts>) {
         let counts = Arc::<Counts>::default();
