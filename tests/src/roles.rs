@@ -79,6 +79,8 @@ pub struct RolesTypes {
     pub accumulation: AccumulationId,
     /// Where the instruction reads its first operand.
     pub first_from: ReadFrom,
+    /// Whether what TMA cannot address is copied into workspace, in place of being loaded otherwise.
+    pub repacks: bool,
 }
 
 impl RolesTypes {
@@ -91,10 +93,15 @@ impl RolesTypes {
     pub const fn from_registers(self) -> RolesTypes {
         RolesTypes { first_from: ReadFrom::Registers, ..self }
     }
+
+    /// The same of copies.
+    pub const fn repacked(self) -> RolesTypes {
+        RolesTypes { repacks: true, ..self }
+    }
 }
 
 const fn fp8(a: Dtype, b: Dtype, accumulation: AccumulationId) -> RolesTypes {
-    RolesTypes { a, b, accumulation, first_from: ReadFrom::Shared }
+    RolesTypes { a, b, accumulation, first_from: ReadFrom::Shared, repacks: false }
 }
 
 /// Everything that wgmma multiplies.
@@ -152,7 +159,7 @@ fn multiply<T: Element, U: Element, D: Element>(
         ..GemmDesc::new(ArchId::SM90, T::DTYPE, D::DTYPE)
     };
     let _watched = watchdog::launches(1, || format!("{types:?}, K {k} by {case:?}"));
-    let gemm = AnyGemm::new(&desc, device)?;
+    let gemm = AnyGemm::new(&desc, device)?.repacks(types.repacks);
     let stream = device.new_stream()?;
     let (a, at) = place(&stream, (m, k), case.orders.0, |i, j| T::from_f64(value(1, i, j)))?;
     let (b, bt) = place(&stream, (k, n), case.orders.1, |i, j| U::from_f64(value(2, i, j)))?;
@@ -176,7 +183,7 @@ pub fn exact(device: &Device, case: &RolesCase, k: usize, types: RolesTypes) -> 
 ///
 /// # Errors
 /// As there.
-pub fn exact_copied(device: &Device, case: &RolesCase, odd: usize, types: RolesTypes) -> Result {
+pub fn exact_odd(device: &Device, case: &RolesCase, odd: usize, types: RolesTypes) -> Result {
     let (m, n, k) = case.extents;
     let longer = |extent: usize| extent.next_multiple_of(16) + odd;
     let case = RolesCase { extents: (longer(m), longer(n), 0), ..*case };

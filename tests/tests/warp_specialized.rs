@@ -11,7 +11,7 @@ use warpwright::runtime::emulator::EmulatorOptions;
 use warpwright_tests::chain::permuted;
 use warpwright_tests::few_rows::alike;
 use warpwright_tests::need_nvrtc;
-use warpwright_tests::roles::{CASES, RolesTypes, TYPES, exact, exact_copied, promotion, same_bits};
+use warpwright_tests::roles::{CASES, RolesTypes, TYPES, exact, exact_odd, promotion, same_bits};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -62,7 +62,10 @@ fn operands_that_tma_cannot_address_are_copied() -> Result {
         .filter_map(|(i, case)| {
             let types = [RolesTypes::of(Dtype::Bf16), TYPES[3 + i % 5]][i % 2];
             let odd = [4, 2, 1, 8][(i / 2) % 4];
-            let outcome = device(i as u64).and_then(|device| exact_copied(&device, case, odd, types));
+            let outcome = device(i as u64).and_then(|device| {
+                exact_odd(&device, case, odd, types)?;
+                exact_odd(&device, case, odd, [types, RolesTypes::of(Dtype::Tf32)][i / 2 % 2].repacked())
+            });
             outcome.err().map(|e| format!("{types:?}, {odd} by {case:?}: {e}"))
         })
         .collect();
@@ -96,7 +99,7 @@ fn products_with_a_in_registers_are_exact() -> Result {
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let types = RolesTypes::of(Dtype::F16).from_registers();
-    exact_copied(&device(5)?, &CASES[1], 4, types)
+    exact_odd(&device(5)?, &CASES[1], 4, types)
 }
 
 #[test]
@@ -160,18 +163,22 @@ fn what_tma_cannot_address_is_loaded_otherwise_or_refused() -> Result {
     let problem = Problem::dense(16, 16, 20).aligned(Alignment { a: 8, b: 16, c: 16, d: 16 });
     let explained = auto.explain(&problem)?;
     assert!(explained.contains("fed by cp.async") && explained.contains("instead of TMA"), "{explained}");
-    // TMA alone rounds tf32 on the way.
-    let (a, b) =
-        (Tensor::<tf32>::zeros(16, 21)?.to_device(&stream)?, Tensor::<tf32>::zeros(16, 21)?.to_device(&stream)?);
+    // TMA alone rounds tf32 on the way, so that a named schedule takes copies, or nothing.
+    let ones = Tensor::<tf32>::full(16, 21, tf32::from_f64(1.0))?;
+    let (a, b) = (ones.to_device(&stream)?, ones.to_device(&stream)?);
     let mut d = Tensor::<f32>::zeros(16, 16)?.to_device(&stream)?;
     let mut named = GemmBuilder::<Sm90, tf32, f32>::auto().schedule::<Cooperative>().build(&device)?;
+    named.run(&stream, &a, &b.view().transposed(), &mut d)?;
+    assert_eq!(d.to_host(&stream)?.to_vec()?, vec![21.0; 256]);
+    let mut named = named.repacks(false);
     let refused = named.run(&stream, &a, &b.view().transposed(), &mut d).map_err(|e| e.to_string());
     assert_eq!(
         refused.unwrap_err(),
         "Cooperative loads by TMA, which needs addresses and strides in multiples of 16 bytes, but A's are multiples of 4: pad the leading dimension, or use `.schedule::<Auto>()`"
     );
     let mut auto = GemmBuilder::<Sm90, tf32, f32>::auto().build(&device)?;
+    d.fill_bytes(&stream, 0xFF)?;
     auto.run(&stream, &a, &b.view().transposed(), &mut d)?;
-    assert_eq!(d.to_host(&stream)?.to_vec()?, vec![0.0; 256]);
+    assert_eq!(d.to_host(&stream)?.to_vec()?, vec![21.0; 256]);
     Ok(())
 }

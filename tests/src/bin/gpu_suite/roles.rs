@@ -3,7 +3,7 @@
 use crate::Part;
 use rayon::prelude::*;
 use warpwright::prelude::*;
-use warpwright_tests::roles::{CASES, RolesCase, RolesTypes, TYPES, exact, exact_copied, promotion, same_bits};
+use warpwright_tests::roles::{CASES, RolesCase, RolesTypes, TYPES, exact, exact_odd, promotion, same_bits};
 
 pub fn run(device: &Device, small: bool) -> Part {
     if device.info().capability.map(|c| c.number()) != Some(90) {
@@ -28,14 +28,23 @@ pub fn run(device: &Device, small: bool) -> Part {
         .filter(|(_, types, _)| types.a != Dtype::Tf32)
         .collect();
     copied.par_iter().try_for_each(|&(case, types, odd)| {
-        exact_copied(device, case, odd, types).map_err(|e| format!("{types:?}, {odd} by {case:?}: {e}"))
+        exact_odd(device, case, odd, types).map_err(|e| format!("{types:?}, {odd} by {case:?}: {e}"))
+    })?;
+    // Kernels of aligned operands, of which there are copies.
+    let repacked: Vec<_> = CASES
+        .iter()
+        .enumerate()
+        .map(|(i, case)| (case, types[i % types.len()].repacked(), [4, 1, 2, 3][i % 4]))
+        .collect();
+    repacked.par_iter().try_for_each(|&(case, types, odd)| {
+        exact_odd(device, case, odd, types).map_err(|e| format!("{types:?}, {odd} by {case:?}: {e}"))
     })?;
     let held = [TYPES[0], TYPES[1], TYPES[2], TYPES[3], TYPES[5]].map(RolesTypes::from_registers);
     let held: Vec<_> = CASES.iter().enumerate().map(|(i, case)| (case, held[if small { 0 } else { i % 5 }])).collect();
     held.par_iter().try_for_each(|&(case, types)| {
         exact(device, case, case.extents.2, types).map_err(|e| format!("{types:?} by {case:?}: {e}"))
     })?;
-    let count = products.len() + copied.len() + held.len();
+    let count = products.len() + copied.len() + repacked.len() + held.len();
     promotion(device).map_err(|e| e.to_string())?;
     let extents = if small { (264, 200, 144) } else { (1160, 1048, 1552) };
     let kernels = same_bits(device, extents, 1).map_err(|e| e.to_string())?;
