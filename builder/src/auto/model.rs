@@ -46,8 +46,8 @@ pub struct Prediction {
     pub rank: f64,
 }
 
-/// That of models that tell the longest of several times alone.
-pub(super) fn spared(seconds: f64, compute: f64) -> f64 {
+/// That of a model that tells the longest of several times alone.
+fn spared(seconds: f64, compute: f64) -> f64 {
     seconds + 0.05 * compute
 }
 
@@ -84,7 +84,7 @@ const EPILOGUE_BYTES: f64 = 29.0;
 /// The part of the data sheet's bandwidth that a kernel sees whose loads never wait.
 const MEMORY_EFFICIENCY: f64 = 0.85;
 /// Cycles until device memory answers, which all bytes in flight share.
-pub(super) const MEMORY_LATENCY: f64 = 1050.0;
+const MEMORY_LATENCY: f64 = 1050.0;
 /// The part of L2 in which operands stay between waves.
 const L2_KEPT: f64 = 0.7;
 
