@@ -47,9 +47,8 @@ const ARRIVAL: i32 = 5;
 const TWICE: (f64, f64) = (0.413, 0.815);
 /// The part of what is read again that does so where blocks are at different places of K, those of StreamK.
 const SCATTERED: f64 = 0.216;
-/// Bytes of D (and C) that a warp group moves in a cycle, along the kernel's columns and along its rows, and cycles of a tile beside
-/// that.
-const EPILOGUE_BYTES: (f64, f64) = (10.6, 3.25);
+/// Bytes of D (and C) that a warp group moves in a cycle, whichever way D lies, and cycles of a tile beside that.
+const EPILOGUE_BYTES: f64 = 10.6;
 const EPILOGUE_CYCLES: f64 = 516.0;
 /// What rows of fewer bytes in a slab of D take longer, each.
 const NARROW_SLAB: (usize, f64) = (64, 1.17);
@@ -197,21 +196,19 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
 /// Slabs that a tile's columns are stored in.
 fn slabs(model: &Model<'_>) -> f64 {
     let columns = model.plan.resources.accumulators.subtile_n.max(1);
-    if model.plan.along_rows() { 0.0 } else { model.plan.tile.n.div_ceil(columns) as f64 }
+    model.plan.tile.n.div_ceil(columns) as f64
 }
 
 /// Cycles of a tile's epilogue.
 fn stored(model: &Model<'_>) -> f64 {
     let (plan, spec, Mnk { m, n, .. }) = (model.plan, model.spec, model.plan.tile);
     let slab = plan.resources.accumulators.subtile_n * spec.d.bits() / 8;
-    let (rate, slower) = match plan.along_rows() {
-        true => (EPILOGUE_BYTES.1, 1.0),
-        false => (EPILOGUE_BYTES.0, if slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 }),
-    };
+    // Along the kernel's rows a warp group's slabs have 64 of them.
+    let slower = if !plan.along_rows() && slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 };
     // What TMA cannot store is stored by as many bytes as rows are aligned to.
     let narrow = slower * WIDEST as f64 / plan.widths.d.clamp(1, WIDEST) as f64;
     let groups = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1 } else { plan.resources.warp_groups(spec) };
-    narrow * (m * n) as f64 * model.output_bytes() / (rate * groups as f64) + EPILOGUE_CYCLES
+    narrow * (m * n) as f64 * model.output_bytes() / (EPILOGUE_BYTES * groups as f64) + EPILOGUE_CYCLES
 }
 
 /// The two operands, in bytes.
