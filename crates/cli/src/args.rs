@@ -175,7 +175,7 @@ pub struct VerifyArgs {
     pub kernel: KernelArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Judge this file instead of running a kernel
+    /// Judge this file, and those that --save names, instead of running a kernel
     #[arg(long, value_name = "D.npy")]
     pub against: Option<String>,
     /// Print JSON.

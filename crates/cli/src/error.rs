@@ -99,14 +99,6 @@ pub enum InputError {
         /// The epilogue.
         epilogue: String,
     },
-    /// A reference that is made element by element, for an epilogue whose values depend on their neighbours.
-    #[error(
-        "`verify` computes elements one by one, but those of `{epilogue}` depend on their neighbours in a block or a row: compare with `gemm --device host`"
-    )]
-    Neighbours {
-        /// The epilogue.
-        epilogue: String,
-    },
     /// An argument without a name.
     #[error(
         "the epilogue's `{leaf}` has no name, so nothing can be bound to it: write a name, as in row(bias) or alpha, or a number"

@@ -4,6 +4,7 @@
 //! file of [`commands`]. Exit codes: 0, 1 when a result falls short, 2 when the input is bad.
 
 mod args;
+mod blocks;
 mod commands;
 mod counts;
 mod error;
@@ -16,6 +17,8 @@ mod progress;
 mod reference;
 mod remedy;
 mod request;
+mod sides;
+mod top_k;
 mod tracked;
 mod verdict;
 

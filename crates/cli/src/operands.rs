@@ -102,11 +102,8 @@ struct Value {
 enum Holds {
     Number(f64),
     Matrices(Matrices),
-    /// Bytes of 8 elements, and the same spread out: a byte for each element of the last extent times 8.
-    Bits {
-        packed: Matrices,
-        spread: Matrices,
-    },
+    /// Bytes of 8 elements, along the direction in which D is contiguous.
+    Bits(Matrices),
     Absent,
     /// What a sink stores, and the file that it goes to.
     Output(Sink, PathBuf),
@@ -149,18 +146,17 @@ impl Epilogue {
         }
     }
 
-    /// Refuses operands that do not fit D, by their names, which a kernel does not know.
-    pub fn check(&self, [batch, m, n]: [usize; 3]) -> Result<(), InputError> {
+    /// Refuses operands that do not fit a D in this order, by their names, which a kernel does not know.
+    pub fn check(&self, [batch, m, n]: [usize; 3], order: Order) -> Result<(), InputError> {
         for (leaf, value) in leaves(self.tree).into_iter().zip(&self.values) {
-            let (Holds::Matrices(Matrices { extents, .. }) | Holds::Bits { packed: Matrices { extents, .. }, .. }) =
-                &*value.holds
+            let (Holds::Matrices(Matrices { extents, .. }) | Holds::Bits(Matrices { extents, .. })) = &*value.holds
             else {
                 continue;
             };
             let (rows, cols) = match leaf {
                 Node::LoadRow(_) => (1, n),
                 Node::LoadColumn(_) => (m, 1),
-                Node::LoadMask => (m, n.div_ceil(8)),
+                Node::LoadMask => mask_extents(m, n, order),
                 _ => (m, n),
             };
             let vector = match leaf {
@@ -187,15 +183,14 @@ impl Epilogue {
         })
     }
 
-    /// The arguments on the host.
-    pub fn on_host(&self) -> anyhow::Result<Tensors> {
+    /// The arguments on the host, where D lies in this order.
+    pub fn on_host(&self, order: Order) -> anyhow::Result<Tensors> {
         let mut tensors = Vec::new();
         for value in &self.values {
             tensors.push(match &*value.holds {
                 Holds::Number(x) => Argument::Number(*x),
-                Holds::Matrices(matrices) | Holds::Bits { packed: matrices, .. } => {
-                    Argument::Tensor(matrix::on_host(matrices)?)
-                }
+                Holds::Matrices(matrices) => Argument::Tensor(matrix::on_host(matrices)?),
+                Holds::Bits(bytes) => Argument::Tensor(matrix::on_host(&bytes.in_order(order))?),
                 Holds::Absent => Argument::Absent,
                 Holds::Output(..) => Argument::Output(None),
             });
@@ -203,25 +198,45 @@ impl Epilogue {
         Ok(Tensors { tensors })
     }
 
-    /// The arguments as the reference reads them.
-    pub fn leaves(&self) -> Vec<Leaf> {
-        let leaf = |value: &Value| match &*value.holds {
+    /// The arguments as the reference reads them, where D lies in this order: what sinks stored among them.
+    pub fn leaves(&self, order: Order, stored: &[(Saved, Matrices)]) -> Vec<Leaf> {
+        let leaf = |(argument, value): (usize, &Value)| match &*value.holds {
             Holds::Number(x) => Leaf::Number(*x),
-            Holds::Matrices(matrices) | Holds::Bits { spread: matrices, .. } => Leaf::Values(Dense::of(matrices)),
-            Holds::Absent | Holds::Output(..) => Leaf::Absent,
+            Holds::Matrices(matrices) => Leaf::Values(Dense::of(matrices)),
+            Holds::Bits(matrices) => Leaf::Values(Dense::of(&spread(matrices, order))),
+            Holds::Absent => Leaf::Absent,
+            Holds::Output(sink, _) => match stored.iter().find(|(saved, _)| saved.argument == argument) {
+                Some((_, bits)) if *sink == Sink::Mask => Leaf::Values(Dense::of(&spread(bits, order))),
+                Some((_, matrices)) => Leaf::Values(Dense::of(matrices)),
+                None => Leaf::Absent,
+            },
         };
-        self.values.iter().map(leaf).collect()
+        self.values.iter().enumerate().map(leaf).collect()
     }
 }
 
 /// What a sink stores: where it goes, and what it is.
 pub struct Saved {
     /// Which argument.
-    argument: usize,
+    pub argument: usize,
+    /// Its name in the epilogue.
+    pub name: String,
+    /// What it stores.
+    pub sink: Sink,
     /// Its file.
     pub path: PathBuf,
-    dtype: Dtype,
-    layout: Strided,
+    /// Its elements.
+    pub dtype: Dtype,
+    /// How it lies in memory.
+    pub layout: Strided,
+}
+
+/// Bytes of a mask beside a D in this order.
+fn mask_extents(m: usize, n: usize, order: Order) -> (usize, usize) {
+    match order {
+        Order::RowMajor => (m, n.div_ceil(8)),
+        Order::ColumnMajor => (m.div_ceil(8), n),
+    }
 }
 
 impl Epilogue {
@@ -229,8 +244,10 @@ impl Epilogue {
     pub fn saved(&self, [batch, m, n]: [usize; 3], order: Order, compute: Dtype) -> Vec<Saved> {
         let of = |sink: &Sink| match sink {
             Sink::Matrix(t) => (*t, m, n, order),
-            Sink::Mask if order == Order::RowMajor => (Dtype::U8, m, n.div_ceil(8), order),
-            Sink::Mask => (Dtype::U8, m.div_ceil(8), n, order),
+            Sink::Mask => {
+                let (rows, columns) = mask_extents(m, n, order);
+                (Dtype::U8, rows, columns, order)
+            }
             Sink::Quantize(scales) => {
                 let [rows, columns] = scales.extents(m, n);
                 (scales.scale, rows, columns, Order::RowMajor)
@@ -242,14 +259,14 @@ impl Epilogue {
             },
         };
         let outputs = self.values.iter().enumerate().filter_map(|(argument, value)| match &*value.holds {
-            Holds::Output(sink, path) => Some((argument, sink, path)),
+            Holds::Output(sink, path) => Some((argument, &value.name, *sink, path)),
             _ => None,
         });
         outputs
-            .map(|(argument, sink, path)| {
-                let (dtype, rows, columns, order) = of(sink);
+            .map(|(argument, name, sink, path)| {
+                let (dtype, rows, columns, order) = of(&sink);
                 let layout = Strided::dense_batch(batch, rows, columns, order);
-                Saved { argument, path: path.clone(), dtype, layout }
+                Saved { argument, name: name.clone(), sink, path: path.clone(), dtype, layout }
             })
             .collect()
     }
@@ -303,8 +320,7 @@ impl Named {
             if packed.dtype != Dtype::U8 {
                 return Err(InputError::MaskType { name: name.to_owned(), given: packed.dtype });
             }
-            let spread = spread(&packed);
-            return Ok(Holds::Bits { packed, spread });
+            return Ok(Holds::Bits(packed));
         }
         let matrices = match leaf {
             Node::LoadRow(_) if array.shape.len() < 3 => array.clone().vector(&format!("the row `{name}`"), true),
@@ -317,19 +333,21 @@ impl Named {
     }
 }
 
-/// The bits of a row-major mask, an element each.
-fn spread(packed: &Matrices) -> Matrices {
+/// The bits of a mask, an element each: 8 times as many along the direction in which D is contiguous.
+fn spread(packed: &Matrices, order: Order) -> Matrices {
     let [batch, rows, columns] = packed.extents;
+    let (down, across) = if order == Order::RowMajor { (1, 8) } else { (8, 1) };
     let dense = Dense::of(packed);
     let mut bytes = Vec::with_capacity(8 * batch * rows * columns);
     for b in 0..batch {
-        for row in 0..rows {
-            for column in 0..8 * columns {
-                bytes.push(dense.at(b, row, column / 8) as u8 >> (column % 8) & 1);
+        for row in 0..down * rows {
+            for column in 0..across * columns {
+                let byte = dense.at(b, row / down, column / across) as u8;
+                bytes.push(byte >> (row % down + column % across) & 1);
             }
         }
     }
-    Matrices { dtype: Dtype::U8, extents: [batch, rows, 8 * columns], order: Order::RowMajor, bytes }
+    Matrices { dtype: Dtype::U8, extents: [batch, down * rows, across * columns], order: Order::RowMajor, bytes }
 }
 
 /// The nodes that have an argument, in the order of arguments.

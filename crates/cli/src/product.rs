@@ -3,14 +3,13 @@
 use crate::args::{DeviceArgs, KernelArgs, OperandArgs};
 use crate::counts::{self, Launched};
 use crate::matrix::{self, Matrix};
-use crate::operands::{Epilogue, Factors, memory_order, operand, order};
+use crate::operands::{Epilogue, Factors, Saved, memory_order, operand, order};
 use crate::place::Running;
 use crate::request::Kernel;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use warpwright::builder::auto::{self, OperandFacts};
 use warpwright::spec::{self, CopyWidths};
-use warpwright::{Alignment, AnyGemm, CallArgs, Device, Dtype, KernelPlan, Mnk, Problem, Strided, Tuning};
+use warpwright::{Alignment, AnyGemm, CallArgs, Device, Dtype, KernelPlan, Mnk, Order, Problem, Strided, Tuning};
 
 /// What was multiplied, by what, and the result.
 pub struct Product {
@@ -24,8 +23,10 @@ pub struct Product {
     pub plan: KernelPlan,
     /// The result, on the host.
     pub d: Box<dyn Matrix>,
-    /// What the epilogue stored beside it, on the host, and the files that it goes to.
-    pub stored: Vec<(PathBuf, Box<dyn Matrix>)>,
+    /// What the epilogue stored beside it, on the host.
+    pub stored: Vec<(Saved, Box<dyn Matrix>)>,
+    /// How the result lies in memory.
+    pub order: Order,
     /// How long the call took, planning and compilation included.
     pub took: Duration,
     /// What was launched, if it is told.
@@ -40,7 +41,8 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) 
     let factors = Factors::read(operands)?;
     factors.check()?;
     let epilogue = Epilogue::read(args, &operands.typing)?;
-    epilogue.check(factors.extents())?;
+    let order_d = memory_order(kernel.order_d.unwrap_or(spec::Order::Row));
+    epilogue.check(factors.extents(), order_d)?;
     let (of_a, of_b) = (operand(&factors.a), operand(&factors.b));
     let device = running.open(kernel.tag(of_a, of_b, epilogue.tree))?;
     let stream = device.default_stream()?;
@@ -50,12 +52,11 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) 
     let placed = |host: Box<dyn Matrix>| if device.is_host() { Ok(host) } else { host.to_device(&stream) };
     let a = placed(matrix::on_host(&factors.a)?)?;
     let b = placed(matrix::on_host(&factors.b)?)?;
-    let mut tensors = epilogue.on_host()?;
+    let mut tensors = epilogue.on_host(order_d)?;
     if !device.is_host() {
         tensors = tensors.to_device(&stream)?;
     }
     let [batch, m, n] = factors.extents();
-    let order_d = memory_order(gemm.spec().order_d.unwrap_or(spec::Order::Row));
     let mut d = matrix::zeros_on(desc.d, Strided::dense_batch(batch, m, n, order_d), &stream)?;
 
     let compute = if desc.acc == Dtype::F64 { Dtype::F64 } else { Dtype::F32 };
@@ -81,11 +82,11 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) 
     let mut stored = Vec::new();
     for saved in saved {
         if let Some(matrix) = tensors.stored(&saved, &stream)? {
-            stored.push((saved.path, matrix));
+            stored.push((saved, matrix));
         }
     }
     let launches = if report { counts::launches(&device) } else { Vec::new() };
-    Ok(Product { factors, epilogue, device, plan, d, stored, took, launches })
+    Ok(Product { factors, epilogue, device, plan, d, stored, order: order_d, took, launches })
 }
 
 /// One product, or a batch.

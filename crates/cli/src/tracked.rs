@@ -3,7 +3,9 @@
 //! A device computes an epilogue in f32 (f64 in an f64 GEMM), so every operation carries the bounds of its arguments on and
 //! adds its own rounding: for `alpha*acc` that is |alpha| times the accumulator's bound, and one rounding of the result.
 
+use crate::blocks;
 use crate::reference::Dense;
+use crate::top_k::TopK;
 use warpwright::spec::{Function, HostFn, Operator, Sink};
 use warpwright::{Dtype, Node};
 
@@ -24,6 +26,15 @@ pub enum Leaf {
     Values(Dense),
     /// Nothing.
     Absent,
+}
+
+/// What an epilogue makes of an element, beside its value.
+#[derive(Default)]
+pub struct Seen {
+    /// What each sink is given, with the number of the sink's argument: a sink behind those of its value.
+    pub sinks: Vec<(usize, Tracked)>,
+    /// What the first step is given whose row is not known yet.
+    pub measured: Option<Tracked>,
 }
 
 /// Where an element lies: batch entry, row, column.
@@ -48,10 +59,34 @@ impl<'a> Evaluator<'a> {
         Evaluator { tree, leaves, rounding, integers: acc == Dtype::I32 }
     }
 
-    /// The value of an element before it is rounded to D's type.
-    pub fn at(&self, acc: Tracked, place: Place) -> Tracked {
-        let mut walk = Walk { of: self, acc, place, next: 0, shared: [None; 8] };
+    /// The value of an element before it is rounded to D's type. `rows` are what is known of the element's row, of each step that
+    /// depends on it; what lies behind one that is not known is NaN.
+    pub fn at(&self, acc: Tracked, place: Place, rows: &[TopK], seen: &mut Seen) -> Tracked {
+        seen.sinks.clear();
+        seen.measured = None;
+        let mut walk = Walk { of: self, acc, place, rows, seen, next: 0, steps: 0, shared: [None; 8] };
         walk.value(self.tree)
+    }
+
+    /// How many steps depend on an element's row, and how many values each keeps, in the order in which they are reached.
+    pub fn row_steps(&self) -> Vec<usize> {
+        fn steps(node: &Node, kept: &mut Vec<usize>) {
+            node.children().into_iter().flatten().for_each(|child| steps(child, kept));
+            if let Node::TopKSoftmax(k, _) = node {
+                kept.push(usize::from(*k));
+            }
+        }
+        let mut kept = Vec::new();
+        steps(self.tree, &mut kept);
+        kept
+    }
+
+    /// What a leaf reads, or what was stored by a sink.
+    pub fn values(&self, argument: usize) -> Option<&'a Dense> {
+        match self.leaves.get(argument) {
+            Some(Leaf::Values(dense)) => Some(dense),
+            _ => None,
+        }
     }
 }
 
@@ -59,7 +94,11 @@ struct Walk<'a, 'e> {
     of: &'e Evaluator<'a>,
     acc: Tracked,
     place: Place,
+    rows: &'a [TopK],
+    seen: &'a mut Seen,
     next: usize,
+    /// Steps of rows so far.
+    steps: usize,
     shared: [Option<Tracked>; 8],
 }
 
@@ -91,7 +130,7 @@ impl Walk<'_, '_> {
                 let chosen = if condition.value != 0.0 { a } else { b };
                 // Where a right kernel may decide otherwise, so may its value.
                 let other = if condition.value != 0.0 { b } else { a };
-                let open = condition.error > 0.0;
+                let open = condition.error > 0.0 && condition.error >= condition.value.abs();
                 let apart = if open { (chosen.value - other.value).abs() + other.error } else { 0.0 };
                 Tracked { error: chosen.error.max(apart), ..chosen }
             }
@@ -103,12 +142,28 @@ impl Walk<'_, '_> {
                 }
                 self.value(body)
             }
-            // They depend on other elements; `verify` asks for no such tree.
-            Node::TopKSoftmax(..) | Node::Sink(Sink::Quantize(_), _) => NAN,
-            // What is stored on the side has an argument, and no value of its own.
-            Node::Sink(_, value) => {
+            Node::TopKSoftmax(_, value) => {
+                let value = self.value(value);
+                let row = self.rows.get(self.steps);
+                if self.steps == self.rows.len() {
+                    self.seen.measured = Some(value);
+                }
+                self.steps += 1;
+                row.map_or(NAN, |row| row.softmax(value))
+            }
+            Node::Sink(sink, value) => {
+                let argument = self.next;
                 self.next += 1;
-                self.value(value)
+                let value = self.value(value);
+                self.seen.sinks.push((argument, value));
+                match (sink, self.of.values(argument)) {
+                    (Sink::Quantize(scales), Some(stored)) => {
+                        let [row, column] = blocks::place(scales, self.place.1, self.place.2);
+                        blocks::divided(value, stored.at(self.place.0, row, column), self.of.rounding)
+                    }
+                    (Sink::Quantize(_), None) => NAN,
+                    _ => value,
+                }
             }
             Node::Convert(dtype, inner) => {
                 let inner = self.value(inner);
@@ -218,7 +273,8 @@ fn compared(op: Operator, x: Tracked, y: Tracked) -> Tracked {
     Tracked { value: f64::from(u8::from(holds)), error: f64::from(u8::from(open)) }
 }
 
-const NAN: Tracked = Tracked { value: f64::NAN, error: f64::NAN };
+/// No number.
+pub const NAN: Tracked = Tracked { value: f64::NAN, error: f64::NAN };
 
 /// The larger or the smaller; NaN if either is, which f64's own do not say.
 fn either(x: f64, y: f64, of: fn(f64, f64) -> f64) -> f64 {
@@ -268,7 +324,7 @@ mod tests {
                 bytes: (-7f32).to_le_bytes().to_vec(),
             };
             let leaves = [Leaf::Number(alpha), Leaf::Values(Dense::of(&row))];
-            Evaluator::new(&LARGER, &leaves, Dtype::F32).at(acc, (0, 5, 0))
+            Evaluator::new(&LARGER, &leaves, Dtype::F32).at(acc, (0, 5, 0), &[], &mut Seen::default())
         };
         let two = at(2.0, ACC);
         assert_eq!(two.value, 6.0);

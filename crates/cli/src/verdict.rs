@@ -2,7 +2,9 @@
 
 use crate::progress::Progress;
 use crate::reference::{Dense, Sums, product};
-use crate::tracked::{Evaluator, Tracked, half_ulp, round};
+use crate::sides::Side;
+use crate::top_k::TopK;
+use crate::tracked::{Evaluator, Seen, Tracked, half_ulp, round};
 use serde::Serialize;
 use warpwright::Dtype;
 
@@ -54,13 +56,18 @@ impl Verdict {
         self.wrong == 0
     }
 
-    fn of(worst: Worst) -> Verdict {
+    /// Of nothing.
+    pub const NONE: Verdict = Verdict { elements: 0, wrong: 0, worst: None };
+
+    /// Of one element.
+    pub fn of(worst: Worst) -> Verdict {
         // A ratio that is not a number is wrong, too.
         let right = worst.ratio <= 1.0;
         Verdict { elements: 1, wrong: usize::from(!right), worst: Some(worst) }
     }
 
-    fn and(self, other: Verdict) -> Verdict {
+    /// Of two results.
+    pub fn and(self, other: Verdict) -> Verdict {
         let worst = match (self.worst, other.worst) {
             (Some(x), Some(y)) => Some(if y.ratio > x.ratio { y } else { x }),
             (x, y) => x.or(y),
@@ -69,28 +76,63 @@ impl Verdict {
     }
 }
 
-/// Compares D with epilogue(A · B): |d − reference| ≤ the bound carried through the epilogue, plus one rounding to D's type.
-pub fn judge(a: &Dense, b: &Dense, sums: Sums, epilogue: &Evaluator<'_>, d: &Dense, dtype: Dtype) -> Verdict {
-    let none = Verdict { elements: 0, wrong: 0, worst: None };
+/// Compares D with epilogue(A · B): |d − reference| ≤ the bound carried through the epilogue, plus one rounding to D's type; and
+/// what is stored beside it. D's verdict comes first.
+pub fn judge(
+    a: &Dense,
+    b: &Dense,
+    sums: Sums,
+    epilogue: &Evaluator<'_>,
+    d: &Dense,
+    dtype: Dtype,
+    sides: Vec<Side<'_>>,
+) -> Vec<Verdict> {
     let progress = Progress::new("comparing", d.extents()[0] * d.extents()[1]);
+    let steps = epilogue.row_steps();
     let row = |entry: usize, row: usize, accumulators: &[Tracked]| {
         progress.step();
-        let element = |(column, &acc): (usize, &Tracked)| {
+        let mut seen = Seen::default();
+        let mut rows: Vec<TopK> = Vec::new();
+        for &kept in &steps {
+            let mut given = Vec::with_capacity(accumulators.len());
+            for (column, &acc) in accumulators.iter().enumerate() {
+                epilogue.at(acc, (entry, row, column), &rows, &mut seen);
+                given.extend(seen.measured);
+            }
+            rows.push(TopK::of(&given, kept));
+        }
+        let mut verdict = Verdict::NONE;
+        let mut given = vec![Vec::new(); sides.len()];
+        for (column, &acc) in accumulators.iter().enumerate() {
             let place = (entry, row, column);
-            Verdict::of(compared(place, d.at(entry, row, column), epilogue.at(acc, place), dtype))
-        };
-        accumulators.iter().enumerate().map(element).fold(none, Verdict::and)
+            let want = epilogue.at(acc, place, &rows, &mut seen);
+            verdict = verdict.and(Verdict::of(compared(place, d.at(entry, row, column), want, dtype)));
+            for (side, given) in sides.iter().zip(&mut given) {
+                let value = seen.sinks.iter().find(|(argument, _)| *argument == side.argument);
+                given.extend(value.map(|(_, value)| *value));
+            }
+        }
+        let beside = sides.iter().zip(&given).map(|(side, given)| side.row(entry, row, given));
+        core::iter::once(verdict).chain(beside).collect::<Vec<_>>()
     };
-    product(a, b, sums, row, Verdict::and).unwrap_or(none)
+    let both = |x: Vec<Verdict>, y: Vec<Verdict>| x.into_iter().zip(y).map(|(x, y)| x.and(y)).collect();
+    let seen = product(a, b, sums, row, both).unwrap_or_else(|| vec![Verdict::NONE; 1 + sides.len()]);
+    let joined = core::iter::once(Verdict::NONE).chain(sides.into_iter().map(Side::end));
+    seen.into_iter().zip(joined).map(|(x, y)| x.and(y)).collect()
 }
 
-fn compared((batch, row, column): (usize, usize, usize), value: f64, want: Tracked, dtype: Dtype) -> Worst {
+/// An element, and what it should be before it is rounded to its type.
+pub fn compared((batch, row, column): (usize, usize, usize), value: f64, want: Tracked, dtype: Dtype) -> Worst {
     let allowed = want.error + half_ulp(dtype, want.value.abs() + want.error);
     let rounded = round(dtype, want.value);
     let (error, ratio) = if value == rounded || value.is_nan() && rounded.is_nan() {
         // Saturated and infinite values are far from the reference and right.
         let error = (value - want.value).abs();
-        if error <= allowed { (error, if allowed > 0.0 { error / allowed } else { 0.0 }) } else { (0.0, 0.0) }
+        if error <= allowed && allowed.is_finite() {
+            (error, if allowed > 0.0 { error / allowed } else { 0.0 })
+        } else {
+            (0.0, 0.0)
+        }
     } else {
         let error = (value - want.value).abs();
         (error, if allowed.is_finite() && error.is_finite() { error / allowed } else { f64::INFINITY })
@@ -119,6 +161,8 @@ mod tests {
     fn special_values_are_compared() {
         assert_eq!(ratio(448.0, 1e6, 0.0, Dtype::E4m3), 0.0);
         assert_eq!(ratio(f64::INFINITY, 1e6, 0.0, Dtype::F16), 0.0);
+        assert_eq!(ratio(448.0, f64::INFINITY, f64::INFINITY, Dtype::E4m3), 0.0);
+        assert_eq!(ratio(447.0, f64::INFINITY, f64::INFINITY, Dtype::E4m3), f64::INFINITY);
         assert_eq!(ratio(f64::NAN, f64::NAN, 0.0, Dtype::F16), 0.0);
         assert_eq!(ratio(f64::NAN, 1.0, 0.0, Dtype::F16), f64::INFINITY);
         assert_eq!(ratio(1.0, f64::NAN, f64::NAN, Dtype::F16), f64::INFINITY);

@@ -41,8 +41,8 @@ pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
     if let Some(out) = &args.out {
         write(out, product.d.raw(), product.factors.batched)?;
     }
-    for (path, matrix) in &product.stored {
-        write(path, matrix.raw(), product.factors.batched)?;
+    for (saved, matrix) in &product.stored {
+        write(&saved.path, matrix.raw(), product.factors.batched)?;
     }
     let report = Report {
         device: product.device.name().to_owned(),
@@ -52,7 +52,7 @@ pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
         epilogue: product.epilogue.text,
         seconds: product.took.as_secs_f64(),
         out: args.out.as_ref().map(|path| path.display().to_string()),
-        saved: product.stored.iter().map(|(path, _)| path.display().to_string()).collect(),
+        saved: product.stored.iter().map(|(saved, _)| saved.path.display().to_string()).collect(),
         launches: product.launches,
     };
     if args.json { print_json(&report) } else { Ok(print(report.text(product.d.raw())?.as_bytes())?) }

@@ -4,7 +4,7 @@ use super::{Extents, Types, print, print_json};
 use crate::args::{PlanArgs, ProblemArgs};
 use crate::error::InputError;
 use crate::files;
-use crate::operands::{Epilogue, Factors, operand};
+use crate::operands::{Epilogue, Factors, memory_order, operand};
 use crate::place::Place;
 use crate::product::problem;
 use crate::request::{Kernel, Operand, count, dtype, order, preset, shape};
@@ -95,7 +95,7 @@ impl Planned {
         let widths = CopyWidths {
             a: width(a, m, k, batch),
             b: width(b, k, n, batch),
-            c: epilogue.on_host()?.alignment(epilogue.tree).max(1),
+            c: epilogue.on_host(memory_order(order_d))?.alignment(epilogue.tree).max(1),
             d: width(Operand { dtype: spec.d, order: order_d }, m, n, batch),
         };
         let facts = OperandFacts { order_a: a.order, order_b: b.order, order_c, order_d, widths };

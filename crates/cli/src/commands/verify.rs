@@ -5,16 +5,17 @@ use crate::args::VerifyArgs;
 use crate::counts::{self, Launched};
 use crate::error::InputError;
 use crate::files::{self, Matrices};
-use crate::operands::{Epilogue, Factors, operand, shown};
+use crate::operands::{Epilogue, Factors, Saved, memory_order, operand, shown};
 use crate::place::Running;
 use crate::product::{Product, multiply};
 use crate::reference::{Dense, Sums};
 use crate::request::Kernel;
+use crate::sides::Side;
 use crate::tracked::Evaluator;
 use crate::verdict::{Verdict, Worst, judge};
 use serde::Serialize;
 use std::fmt::Write;
-use warpwright::{Device, FunctionError, Node, RawView, check_tree};
+use warpwright::{Device, Dtype, FunctionError, Node, Order, RawView, check_tree, spec};
 
 #[derive(Serialize)]
 struct Report {
@@ -25,6 +26,9 @@ struct Report {
     epilogue: String,
     #[serde(flatten)]
     verdict: Verdict,
+    /// What the epilogue stored beside D.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<Beside>,
     /// The epilogue's functions, whose device texts were compared with their host bodies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     functions: Vec<&'static str>,
@@ -33,12 +37,23 @@ struct Report {
     launches: Vec<Launched>,
 }
 
+#[derive(Serialize)]
+struct Beside {
+    name: String,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+/// A result that is judged.
+struct Found {
+    d: Matrices,
+    order: Order,
+    /// What was stored beside it.
+    stored: Vec<(Saved, Matrices)>,
+}
+
 /// Judges; whether every element is right.
 pub fn run(args: &VerifyArgs) -> anyhow::Result<bool> {
-    let epilogue = Epilogue::read(&args.kernel, &args.operands.typing)?;
-    if epilogue.tree.line_steps() > 0 {
-        return Err(InputError::Neighbours { epilogue: epilogue.text }.into());
-    }
     let report = match &args.against {
         Some(path) => Report::of_file(args, path)?,
         None => Report::of_kernel(args)?,
@@ -53,16 +68,17 @@ pub fn run(args: &VerifyArgs) -> anyhow::Result<bool> {
 
 impl Report {
     fn of_kernel(args: &VerifyArgs) -> anyhow::Result<Report> {
-        let Product { factors, epilogue, device, plan, d, launches, .. } =
+        let Product { factors, epilogue, device, plan, d, stored, order, launches, .. } =
             multiply(&args.operands, &args.kernel, &args.device)?;
-        let d = matrices_of(d.raw());
+        let stored = stored.into_iter().map(|(saved, matrix)| (saved, matrices_of(matrix.raw()))).collect();
+        let found = Found { d: matrices_of(d.raw()), order, stored };
         let source = format!("{} on {}", plan.name(), device.name());
         let narrow = plan.spec.narrow_sums().filter(|_| !device.is_host());
         let functions = compared(epilogue.tree, &device)?;
         Ok(Report {
             launches,
             functions,
-            ..Report::new(source, &factors, &epilogue, Sums { acc: plan.spec.acc, narrow }, &d)
+            ..Report::new(source, &factors, &epilogue, Sums { acc: plan.spec.acc, narrow }, &found)
         })
     }
 
@@ -79,26 +95,41 @@ impl Report {
                 InputError::Shape { what: path.to_owned(), given: shown(d.extents), needed: shown(needed) }.into()
             );
         }
-        epilogue.check(needed)?;
+        let order = memory_order(kernel.order_d.unwrap_or(spec::Order::Row));
+        epilogue.check(needed, order)?;
         let (of_a, of_b) = (operand(&factors.a), operand(&factors.b));
         let device = running.open(kernel.tag(of_a, of_b, epilogue.tree))?;
         let desc = kernel.desc(device.info(), of_a, of_b, epilogue.tree);
         let narrow = desc.spec()?.narrow_sums().filter(|_| !device.is_host());
-        Ok(Report::new(path.to_owned(), &factors, &epilogue, Sums { acc: desc.acc, narrow }, &d))
+        let compute = if desc.acc == Dtype::F64 { Dtype::F64 } else { Dtype::F32 };
+        let saved = epilogue.saved(needed, order, compute);
+        let stored = saved.into_iter().map(stored).collect::<Result<_, _>>()?;
+        let sums = Sums { acc: desc.acc, narrow };
+        Ok(Report::new(path.to_owned(), &factors, &epilogue, sums, &Found { d, order, stored }))
     }
 
-    fn new(source: String, factors: &Factors, epilogue: &Epilogue, sums: Sums, d: &Matrices) -> Report {
-        let leaves = epilogue.leaves();
+    fn new(source: String, factors: &Factors, epilogue: &Epilogue, sums: Sums, found: &Found) -> Report {
+        let Found { d, order, stored } = found;
+        let leaves = epilogue.leaves(*order, stored);
         let evaluator = Evaluator::new(epilogue.tree, &leaves, sums.acc);
         let (a, b) = (Dense::of(&factors.a), Dense::of(&factors.b));
-        let verdict = judge(&a, &b, sums, &evaluator, &Dense::of(d), d.dtype);
+        let side = |(saved, _): &(Saved, Matrices)| {
+            let values = evaluator.values(saved.argument)?;
+            Some(Side::new(saved.argument, saved.sink, saved.dtype, values, d.extents))
+        };
+        let sides = stored.iter().filter_map(side).collect();
+        let mut verdicts = judge(&a, &b, sums, &evaluator, &Dense::of(d), d.dtype, sides).into_iter();
+        let verdict = verdicts.next().unwrap_or(Verdict::NONE);
+        let names = stored.iter().map(|(saved, _)| saved.name.clone());
+        let beside: Vec<Beside> = names.zip(verdicts).map(|(name, verdict)| Beside { name, verdict }).collect();
         let problem = Extents::of(factors);
         Report {
-            holds: verdict.holds(),
+            holds: verdict.holds() && beside.iter().all(|beside| beside.verdict.holds()),
             source,
             problem,
             epilogue: epilogue.text.clone(),
             verdict,
+            beside,
             functions: Vec::new(),
             launches: Vec::new(),
         }
@@ -106,16 +137,11 @@ impl Report {
 
     fn text(&self) -> Result<String, std::fmt::Error> {
         let mut t = String::new();
-        let Verdict { elements, wrong, worst } = self.verdict;
         writeln!(t, "{}, {}", self.problem, self.epilogue)?;
         writeln!(t, "from     {}", self.source)?;
-        match self.holds {
-            true => writeln!(t, "right    {elements} elements")?,
-            false => writeln!(t, "WRONG    {wrong} of {elements} elements")?,
-        }
-        if let Some(Worst { batch, row, column, value, reference, error, allowed, ratio }) = worst {
-            writeln!(t, "worst    d[{batch}][{row}, {column}] = {value}, the reference is {reference}")?;
-            writeln!(t, "         off by {error:.3e}, {ratio:.3} of the {allowed:.3e} allowed")?;
+        judged(&mut t, "d", self.verdict, "")?;
+        for Beside { name, verdict } in &self.beside {
+            judged(&mut t, name, *verdict, &format!(" of {name}"))?;
         }
         if !self.functions.is_empty() {
             writeln!(t, "agree    {}: the device's text and the host's body", self.functions.join(", "))?;
@@ -123,6 +149,32 @@ impl Report {
         counts::write(&mut t, &self.launches)?;
         Ok(t)
     }
+}
+
+/// What came of one output.
+fn judged(t: &mut String, name: &str, verdict: Verdict, of: &str) -> std::fmt::Result {
+    let Verdict { elements, wrong, worst } = verdict;
+    match verdict.holds() {
+        true => writeln!(t, "right    {elements} elements{of}")?,
+        false => writeln!(t, "WRONG    {wrong} of {elements} elements{of}")?,
+    }
+    if let Some(Worst { batch, row, column, value, reference, error, allowed, ratio }) = worst {
+        writeln!(t, "worst    {name}[{batch}][{row}, {column}] = {value}, the reference is {reference}")?;
+        writeln!(t, "         off by {error:.3e}, {ratio:.3} of the {allowed:.3e} allowed")?;
+    }
+    Ok(())
+}
+
+/// What a sink stored, from its file.
+fn stored(saved: Saved) -> anyhow::Result<(Saved, Matrices)> {
+    let path = saved.path.display().to_string();
+    let flag = format!("--bind-type {}=TYPE", saved.name);
+    let matrices = files::read(&path)?.typed(Some(saved.dtype), &flag)?.matrices(&format!("`{}`", saved.name))?;
+    let needed = saved.layout.extents;
+    if matrices.extents != needed {
+        return Err(InputError::Shape { what: path, given: shown(matrices.extents), needed: shown(needed) }.into());
+    }
+    Ok((saved, matrices))
 }
 
 /// Compares both sides of each function of a tree. On the CPU an emulated device runs the device's text, if there is NVRTC.

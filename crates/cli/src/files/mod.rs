@@ -174,6 +174,21 @@ impl TypedArray {
     }
 }
 
+impl Matrices {
+    /// The same elements, each matrix in this order.
+    pub fn in_order(&self, order: Order) -> Matrices {
+        let Matrices { dtype, extents: [batch, rows, cols], order: own, ref bytes } = *self;
+        let mut out = bytes.clone();
+        let at = |order, m: usize, n: usize| if order == Order::RowMajor { m * cols + n } else { n * rows + m };
+        for entry in (0..batch).map(|b| b * rows * cols) {
+            for (m, n) in (0..rows).flat_map(|m| (0..cols).map(move |n| (m, n))) {
+                dtype.encode(&mut out, entry + at(order, m, n), dtype.decode(bytes, entry + at(own, m, n)));
+            }
+        }
+        Matrices { dtype, extents: self.extents, order, bytes: out }
+    }
+}
+
 /// From batch fastest to one column-major matrix behind the other.
 fn deinterleaved(dtype: Dtype, [batch, rows, cols]: [usize; 3], bytes: &[u8]) -> Vec<u8> {
     let each = rows * cols;

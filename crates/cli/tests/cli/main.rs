@@ -1,6 +1,7 @@
 //! The built command, seen from outside.
 #![allow(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
+mod beside;
 mod book;
 mod common;
 mod emulator;
