@@ -379,3 +379,26 @@ fn repacked_plans_say_so_and_are_found_again() {
         |tma: bool| all.iter().filter(|plan| plan.spec.loader.is_tma() == tma && plan.repacks.any() == tma).count();
     assert!(of(true) > 10 && of(false) > 10 && of(true) + of(false) == all.len(), "{} {}", of(true), of(false));
 }
+
+/// Vectors are the kernel's columns, whichever operand they are: who names which operand comes first gets another kernel, or a tile
+/// whose columns are the matrix'.
+#[test]
+fn a_named_orientation_holds_for_vectors_too() {
+    let device = DeviceInfo::a100();
+    for (m, n, dtype) in [(1, 130, Dtype::F32), (130, 1, Dtype::F32), (1, 130, Dtype::I8)] {
+        let acc = if dtype == Dtype::I8 { Dtype::I32 } else { Dtype::F32 };
+        let problem = Problem::dense(m, n, 72);
+        for swapped in [false, true] {
+            for schedule in [ScheduleId::AUTO, ScheduleId::GEMV] {
+                let desc = GemmDesc { schedule, swap_ab: Some(swapped), ..GemmDesc::new(ArchId::SM80, dtype, acc) };
+                let plan = resolve(&desc.spec().unwrap(), &device, &problem, &OperandFacts::K_MAJOR).unwrap();
+                let of = format!("{m} x {n}, {swapped}: {} {}", plan.spec.schedule, plan.tile);
+                assert_eq!(plan.transposed, swapped, "{of}");
+                let natural = swapped == (m < n);
+                assert!(schedule != ScheduleId::GEMV || plan.tile.n == if natural { 1 } else { 8 }, "{of}");
+                let dots = plan.spec.schedule == ScheduleId::GEMV;
+                assert!(!dots || natural || schedule == ScheduleId::GEMV, "{of}");
+            }
+        }
+    }
+}

@@ -49,9 +49,11 @@ pub(crate) fn few_columns(problem: &Problem) -> bool {
 /// The spec with the schedule of dot products, by each loader, if that may stand in for what it has.
 pub(super) fn substitutes(spec: &Spec, problem: &Problem) -> Vec<Spec> {
     let own = spec.mainloop.is_none() && !spec.scales.any() && feeds(spec.scheduler, ScheduleId::GEMV);
+    // Vectors are the kernel's columns.
+    let fits = spec.swap_ab.is_none_or(|swapped| swapped == transposed(&Spec { swap_ab: None, ..*spec }, problem));
     let product = runs(spec.arch, ScheduleId::GEMV)
         .and_then(|family| multiplies(spec.arch, family, spec.a, spec.b, spec.acc))
-        .filter(|_| few_columns(problem) && own && !beats(spec, problem));
+        .filter(|_| few_columns(problem) && own && fits && !beats(spec, problem));
     let Some(Product { transform, instruction }) = product else { return Vec::new() };
     let with = |loader| Spec { schedule: ScheduleId::GEMV, instruction, loader, transform, ..*spec };
     let loaders = loads(spec.arch, instruction).into_iter().chain([LoaderId::BULK_ROWS]);
@@ -80,16 +82,19 @@ pub(super) fn check_rows(plan: &KernelPlan, problem: &Problem) -> Result<(), Pla
     Err(PlanError::Rows { operand, major: plan.major_a.name(), given })
 }
 
-/// Whether the kernel's rows are the user's columns: the longer side of a named tile, or else of the problem.
-pub(super) fn transposed(spec: &Spec, problem: &Problem) -> bool {
+/// Whether the kernel's rows are the user's columns: as it is named, or the longer side of a named tile, or else of the problem.
+pub(crate) fn transposed(spec: &Spec, problem: &Problem) -> bool {
+    if let Some(swapped) = spec.swap_ab {
+        return swapped;
+    }
     let Mnk { m, n, .. } = spec.tile.filter(|tile| tile.m != tile.n).unwrap_or(problem.bound());
     m < n
 }
 
-/// The tiles to consider, in the kernel's terms, of a matrix that lies in this major.
-fn tiles(spec: &Spec, problem: &Problem, major: MajorId) -> Vec<Mnk> {
+/// The tiles to consider, in the kernel's terms, of a matrix that lies in this major; whether it is B.
+fn tiles(spec: &Spec, problem: &Problem, major: MajorId, transposed: bool) -> Vec<Mnk> {
     let Mnk { m, n, k } = problem.bound();
-    let columns = m.min(n).clamp(1, COLUMNS).next_power_of_two();
+    let columns = if transposed { m } else { n }.clamp(1, COLUMNS).next_power_of_two();
     let bits = spec.a.bits();
     let depth = |rows: usize, threads: usize| threads * 8 * THREAD_BYTES / (bits * rows);
     let bulk = matches!(spec.loader, LoaderId::BULK_ROWS);
@@ -106,11 +111,10 @@ fn tiles(spec: &Spec, problem: &Problem, major: MajorId) -> Vec<Mnk> {
 }
 
 /// The tiles to consider, in the user's terms.
-pub(crate) fn user_tiles(spec: &Spec, problem: &Problem, facts: &OperandFacts) -> Vec<Mnk> {
-    let transposed = transposed(spec, problem);
+pub(crate) fn user_tiles(spec: &Spec, problem: &Problem, facts: &OperandFacts, transposed: bool) -> Vec<Mnk> {
     let major = if transposed { facts.order_b.major_of_b() } else { facts.order_a.major_of_a() };
     let user = |tile: Mnk| if transposed { tile.swapped() } else { tile };
-    tiles(spec, problem, major).into_iter().map(user).collect()
+    tiles(spec, problem, major, transposed).into_iter().map(user).collect()
 }
 
 /// Predicts one plan on one device.

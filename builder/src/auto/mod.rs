@@ -12,7 +12,7 @@ mod splits;
 mod tiles;
 mod warp_groups;
 
-pub(crate) use dot::{few_columns, user_tiles as dot_tiles};
+pub(crate) use dot::{few_columns, transposed as dot_transposed, user_tiles as dot_tiles};
 pub use error::PlanError;
 pub use explain::explain;
 pub use facts::OperandFacts;

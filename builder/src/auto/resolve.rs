@@ -465,7 +465,7 @@ fn open_tiles(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &Opera
     let user = |tile: Mnk| if transposed { tile.swapped() } else { tile };
     let second = if transposed { facts.order_a.major_of_a() } else { facts.order_b.major_of_b() };
     if spec.instruction == InstructionId::DOT {
-        return dot::user_tiles(spec, problem, facts);
+        return dot::user_tiles(spec, problem, facts, transposed);
     }
     let list = if spec.instruction == InstructionId::WGMMA && !device.is_host() {
         let bound = problem.bound();

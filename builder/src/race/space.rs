@@ -60,7 +60,8 @@ fn tiles(desc: &GemmDesc, problem: &RaceProblem) -> Vec<Mnk> {
     }
     let Ok(spec) = desc.spec() else { return Vec::new() };
     if spec.instruction == InstructionId::DOT {
-        return auto::dot_tiles(&spec, &problem.problem(), &problem.facts());
+        let whole = problem.problem();
+        return auto::dot_tiles(&spec, &whole, &problem.facts(), auto::dot_transposed(&spec, &whole));
     }
     let columns = match spec.instruction {
         InstructionId::WGMMA | InstructionId::TCGEN05 => WIDE_COLUMNS,

@@ -78,7 +78,9 @@ impl<'a> Side<'a> {
     pub fn end(self) -> Verdict {
         let [m, n] = self.extents;
         let mut verdict = Verdict::NONE;
-        for entry in 0..self.joined.len() {
+        // A product of nothing stores nothing.
+        let entries = if m == 0 || n == 0 { 0 } else { self.joined.len() };
+        for entry in 0..entries {
             let joined = core::mem::take(&mut *self.joined[entry].lock().unwrap_or_else(|e| e.into_inner()));
             for (slot, joined) in joined.into_iter().enumerate() {
                 verdict = verdict.and(Verdict::of(match (self.sink, joined) {
@@ -89,7 +91,7 @@ impl<'a> Side<'a> {
                     }
                     (Sink::Reduce(reduction), joined) => {
                         let (row, column) = if reduction.axes == Axes::Rows { (0, slot) } else { (slot, 0) };
-                        let terms = m * n / remaining(reduction.axes, m, n).max(1);
+                        let terms = m * n / remaining(reduction.axes, m, n);
                         self.compared((entry, row, column), joined.reduced(reduction.operator, terms), self.dtype)
                     }
                     _ => continue,

@@ -70,7 +70,7 @@ pub const fn check_kernel(s: &Spec) -> Result<(), Violation> {
     if matches!(s.schedule, ScheduleId::GEMV) && s.epilogue.stores_together() {
         return Err(Violation::StoredTogether);
     }
-    let swapped = matches!(s.swap_ab, Some(true));
+    let (swapped, oriented) = (matches!(s.swap_ab, Some(true)), s.swap_ab.is_some());
     let s = &s.in_kernel_terms(swapped);
     if let Some(cluster) = s.cluster {
         let at_most = s.arch.max_cluster() as usize;
@@ -98,6 +98,9 @@ pub const fn check_kernel(s: &Spec) -> Result<(), Violation> {
     }
     if let Some(tile) = s.tile {
         ok!(check_tile(s, tile, if swapped { ["N", "M"] } else { ["M", "N"] }));
+        if matches!(s.instruction, InstructionId::DOT) && oriented && tile.m < tile.n {
+            return Err(Violation::GemvVectors { tile: if swapped { tile.swapped() } else { tile }, swapped });
+        }
         ok!(check_shared_memory(s, tile, shared_limit(s.arch)));
     }
     Ok(())

@@ -112,6 +112,13 @@ pub enum Violation {
         /// Threads that would share it.
         threads: usize,
     },
+    /// A tile of dot products whose vectors would be the kernel's rows.
+    GemvVectors {
+        /// The tile, in the user's terms.
+        tile: Mnk,
+        /// Whether A and B change places.
+        swapped: bool,
+    },
     /// Cluster extents that no device offers.
     Cluster {
         /// The cluster.
@@ -327,6 +334,10 @@ impl Violation {
                 .s("a ").mnk(tile).s(" tile gives Gemv ").n(threads)
                 .s(" threads, each of which reads 64 bytes of the matrix at a time: extents must be powers of two, the shorter of M and N at most 8, the longer 4 to 1024, K at least 4 and 16 bytes, and threads 32 to 512; for this type 8x1x")
                 .n(16384 / bits).s(" and 1x8x").n(16384 / bits).s(" have 256"),
+            Violation::GemvVectors { tile, swapped } => t
+                .s("a ").mnk(tile).s(" tile has its longer side along ").s(if swapped { "M" } else { "N" })
+                .s(", which Gemv takes for a matrix' rows, and so must the kernel: A and B ")
+                .s(if swapped { "may not" } else { "must" }).s(" change places; leave swap_ab Auto"),
             Violation::Cluster { cluster, at_most: 1 } => {
                 t.s("cluster ").mnk(cluster).s(": this architecture has no clusters; use 1x1x1")
             }

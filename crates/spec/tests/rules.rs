@@ -119,6 +119,14 @@ fn numbers_are_named() {
             "a 1x16x2048 tile gives Gemv 1024 threads, each of which reads 64 bytes of the matrix at a time: extents must be powers of two, the shorter of M and N at most 8, the longer 4 to 1024, K at least 4 and 16 bytes, and threads 32 to 512; for this type 8x1x1024 and 1x8x1024 have 256",
         ),
         (
+            GemmDesc { schedule: ScheduleId::GEMV, tile: tile(1, 16, 1024), swap_ab: Some(false), ..base() },
+            "a 1x16x1024 tile has its longer side along N, which Gemv takes for a matrix' rows, and so must the kernel: A and B must change places; leave swap_ab Auto",
+        ),
+        (
+            GemmDesc { schedule: ScheduleId::GEMV, tile: tile(16, 1, 1024), swap_ab: Some(true), ..base() },
+            "a 16x1x1024 tile has its longer side along M, which Gemv takes for a matrix' rows, and so must the kernel: A and B may not change places; leave swap_ab Auto",
+        ),
+        (
             GemmDesc { schedule: ScheduleId::GEMV, cluster: tile(2, 1, 1), ..base() },
             "cluster 2x1x1: blocks of Gemv kernels work alone; use 1x1x1, or a schedule of warp groups, such as Cooperative",
         ),

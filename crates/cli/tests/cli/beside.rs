@@ -174,3 +174,12 @@ fn what_is_judged_must_be_there_and_fit() {
     std::fs::remove_file(folder.path("v.npy")).unwrap();
     said("cannot read v.npy");
 }
+
+#[test]
+fn an_empty_product_stores_nothing() {
+    let folder = Folder::new();
+    folder.write("a.npy", &npy("<f4", false, &[0, K], &[]));
+    folder.write("b.npy", &npy("<f4", false, &[K, N], &f32s(&[1.0; K * N])));
+    let call = "--a a.npy --b b.npy --device host --epilogue 'd = reduce_rows<max>(v, acc)' --save v=v.npy";
+    assert!(folder.ok(&format!("verify {call}")).stdout.contains("right    0 elements of v"));
+}
