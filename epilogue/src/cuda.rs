@@ -96,6 +96,8 @@ pub fn text(program: &Program, accesses: Accesses) -> String {
 pub const ACCESS: &str = include_str!("access.cuh");
 /// The loop that visits a tile's accumulators; it stands behind [`epilogue`].
 pub const VISITOR: &str = include_str!("visitor.cuh");
+/// How it stores where lines of D begin anywhere, behind it.
+pub const REALIGNED_STORE: &str = include_str!("realigned.cuh");
 /// The one that TMA stores for, behind [`VISITOR`].
 pub const BULK_VISITOR: &str = include_str!("visitor_bulk.cuh");
 /// The one of accumulators that are single numbers, behind [`VISITOR`].

@@ -49,9 +49,17 @@ __device__ __forceinline__ Coordinates user_coordinates(const Params& params, co
     return c;
 }
 
+// How a vector of D is stored: every lane calls, `place` is the vector's place in its line of the slab.
+struct DirectStore {
+    template <class T, int V>
+    static __device__ __forceinline__ void store(const TensorArg& d, const Coordinates& c, const Vector<T, V>& x, unsigned) {
+        store_tile<T, V>(d, c, x);
+    }
+};
+
 // A visitor is made once by each thread that runs epilogues: begin<Accumulators>(work) before a tile's products,
 // run(work, accumulators) behind them, end() after the last tile.
-template <class Tree>
+template <class Tree, class Store>
 struct Visitor {
     using Epilogue = Tree;
     static constexpr int V = cfg::d_vector;
@@ -75,10 +83,11 @@ struct Visitor {
                       "a warp's vectors fill the slab exactly");
         const Epilogue epilogue(params.epilogue, w.group);
         measure<0>(w, accumulators, epilogue);
-        for_each_vector(w, accumulators, epilogue, [&](const Accumulator (&acc)[V], const Loads& loads, const Coordinates& c) {
+        for_each_vector(w, accumulators, epilogue, [&](const Accumulator (&acc)[V], const Loads& loads, const Coordinates& c,
+                                                       unsigned place) {
             typename Epilogue::Result out[V];
             epilogue.template visit<V>(out, acc, loads, params.epilogue, c);
-            store_tile<ElementD, V>(params.d, c, Vector<ElementD, V>::encode(out));
+            Store::store(params.d, c, Vector<ElementD, V>::encode(out), place);
         });
         epilogue.end(params.epilogue, w);
     }
@@ -90,7 +99,8 @@ struct Visitor {
     template <int pass, class Accumulators>
     __device__ __forceinline__ void measure(const Work& w, const Accumulators& accumulators, const Epilogue& epilogue) const {
         if constexpr (pass < cfg::line_passes) {
-            for_each_vector(w, accumulators, epilogue, [&](const Accumulator (&acc)[V], const Loads& loads, const Coordinates& c) {
+            for_each_vector(w, accumulators, epilogue, [&](const Accumulator (&acc)[V], const Loads& loads, const Coordinates& c,
+                                                           unsigned) {
                 epilogue.template measure<pass, V>(acc, loads, params.epilogue, c);
             });
             epilogue.template settle<pass, typename Accumulators::Team>(params, w);
@@ -121,7 +131,8 @@ struct Visitor {
             }
             Accumulator acc[V];
             read(acc, step);
-            f(acc, loads, now);
+            const unsigned vector = lane + step * 32;
+            f(acc, loads, now, (cfg::vectors_along_rows ? idx::vector_row(vector) : idx::vector_column(vector)) / V);
         }
     }
 

@@ -53,7 +53,7 @@ fn name_and_text_enter_the_generated_source() -> Result {
     let plan = auto::resolve(&K::SPEC, &device, &problem, &auto::OperandFacts::K_MAJOR)?;
     let text = lower::source(&plan)?;
     assert!(text.contains("struct SquaredDistance : SingleRole {") && text.contains("struct RowOfTiles {"));
-    assert!(text.contains("gemm_universal<RowOfTiles, SquaredDistance, Visitor<Epilogue>>"));
+    assert!(text.contains("gemm_universal<RowOfTiles, SquaredDistance, Visitor<Epilogue, DirectStore>>"));
     if let Err(missing) = nvrtc::version() {
         eprintln!("SKIPPED compiling it: {missing}");
         return Ok(());

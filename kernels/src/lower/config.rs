@@ -26,8 +26,10 @@ pub(crate) struct Tile {
     pub pingpong: bool,
     /// Columns of accumulators that a warp stages at a time.
     pub slab_columns: usize,
-    /// Elements of D in one store.
+    /// Elements of D in one vector.
     pub vector: usize,
+    /// Whether lines of D begin anywhere, so that stores are shifted against vectors.
+    pub realigned: bool,
 }
 
 impl Tile {
@@ -36,6 +38,7 @@ impl Tile {
         let slab_columns = plan.resources.accumulators.subtile_n / warps_n;
         let pingpong = matches!(plan.spec.schedule, ScheduleId::PINGPONG);
         let groups = if pingpong { 1 } else { warps_m / 4 };
+        let (vector, realigned) = vector(plan, slab_columns);
         Tile {
             m: plan.tile.m,
             n: plan.tile.n,
@@ -47,7 +50,8 @@ impl Tile {
             warp_group_m: matches!(plan.spec.instruction, InstructionId::WGMMA).then(|| plan.tile.m / groups),
             pingpong,
             slab_columns,
-            vector: vector(plan, slab_columns),
+            vector,
+            realigned,
         }
     }
 
@@ -73,21 +77,25 @@ impl Tile {
 /// Rows of accumulators that a warp stages at a time: those of one mma.
 pub(crate) const SLAB_ROWS: usize = 16;
 
-/// Elements of D in one store: as many as its alignment allows, up to eight, if the slab's extent along which D is contiguous and
-/// the whole slab are whole numbers of them, of a lane's. Stores below a word are made one by one, but of elements below a byte, of which four are whole bytes.
-fn vector(plan: &KernelPlan, columns: usize) -> usize {
-    let mut vector = plan.vector().min(8);
-    let bits = plan.spec.d.bits();
-    if bits < 8 {
-        vector = if vector < 8 { 4 } else { 8 };
-    } else if vector * bits < 32 {
-        vector = 1;
-    }
+/// Elements of D in one vector, and whether stores are shifted against vectors. Direct stores have as many as D's alignment allows, up to
+/// eight, if the slab's extent along which D is contiguous and the whole slab are whole numbers of them, of a lane's; those below a word
+/// are made one by one, but of elements below a byte, of which four are whole bytes. Where they are a quarter or less of what an
+/// aligned D has, shifting costs less than the loop's more iterations.
+fn vector(plan: &KernelPlan, columns: usize) -> (usize, bool) {
     let along = if plan.along_rows() { SLAB_ROWS } else { columns };
-    while vector > 1 && !(along.is_multiple_of(vector) && (SLAB_ROWS * columns).is_multiple_of(32 * vector)) {
-        vector /= 2;
+    let fitting = |mut vector: usize| {
+        while vector > 1 && !(along.is_multiple_of(vector) && (SLAB_ROWS * columns).is_multiple_of(32 * vector)) {
+            vector /= 2;
+        }
+        vector
+    };
+    let (allowed, bits) = (plan.vector().min(8), plan.spec.d.bits());
+    if bits < 8 {
+        return (fitting(if allowed < 8 { 4 } else { 8 }), false);
     }
-    vector
+    let direct = fitting(if allowed * bits < 32 { 1 } else { allowed });
+    let aligned = fitting((128 / bits).min(8));
+    if 4 * direct <= aligned { (aligned, true) } else { (direct, false) }
 }
 
 /// Whether a lane's rows of an operand are neighbours (see [`Fetch::BytePairs`]).

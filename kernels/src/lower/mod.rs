@@ -221,13 +221,17 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
         Some(output) => {
             output.write(&mut text, plan)?;
             text += cuda::BULK_VISITOR;
-            "BulkVisitor"
+            "BulkVisitor<Epilogue>"
         }
         None if dots => {
             text += cuda::ELEMENT_VISITOR;
-            "ElementVisitor"
+            "ElementVisitor<Epilogue>"
         }
-        None => "Visitor",
+        None if tile.realigned => {
+            text += cuda::REALIGNED_STORE;
+            "Visitor<Epilogue, RealignedStore>"
+        }
+        None => "Visitor<Epilogue, DirectStore>",
     };
     text += include_str!("../roles.cuh");
     if spec.mainloop.is_none() && !dots && !(warp_specialized && spec.loader.is_tma()) {
@@ -261,7 +265,7 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
         text,
         "extern \"C\" __global__ void {bounds} {name}(const __grid_constant__ Params params) {{\n\
          \x20   extern __shared__ __align__(1024) unsigned char shared[];\n\
-         \x20   gemm_universal<{}, {mainloop_name}, {visitor}<Epilogue>>(params, shared);\n\
+         \x20   gemm_universal<{}, {mainloop_name}, {visitor}>(params, shared);\n\
          }}\n",
         scheduler.name
     );
