@@ -81,10 +81,11 @@ __device__ __forceinline__ void store_packed(const TensorArg& t, const Coordinat
 // The counterpart for D and auxiliary outputs.
 template <class T, int A, int V>
 __device__ __forceinline__ void store_tile(const TensorArg& t, const Coordinates& c, const Vector<T, V>& x) {
-    if constexpr (bits_of<T> < 8) return store_packed<A>(t, c, x);
     constexpr int access = A < V ? A : V;
     T* p = static_cast<T*>(const_cast<void*>(t.pointer)) + offset_of<(access > 1)>(t, c);
-    if constexpr (access > 1 && access * sizeof(T) >= 4) {
+    if constexpr (bits_of<T> < 8) {
+        store_packed<A>(t, c, x);
+    } else if constexpr (access > 1 && access * sizeof(T) >= 4) {
         if (c.count == V) {
             store_vector<access>(p, x);
         } else {

@@ -4,7 +4,7 @@
 
 use warpwright::ArchId;
 use warpwright::runtime::emulator::EmulatorOptions;
-use warpwright_tests::library::Library;
+use warpwright_tests::library::{self, Library};
 use warpwright_tests::{Case, Outside, Report, case, need_nvrtc, run};
 
 /// Lines of `length` elements, 75 apart, from element `offset` on; 66 of them, along M or N.
@@ -35,8 +35,14 @@ fn vectors_that_straddle_the_ends_of_lines_are_stored_to_the_element() {
         // Outputs of every length, one kernel: its lines begin at an odd element, so that neighbours differ in all places.
         let cases: Vec<Case> = (57..=72).map(|length| case(order, length, 1 + 2 * (length % 4))).collect();
         let device = EmulatorOptions::of_tag(ArchId::SM90).sms(4).device().expect("a device");
-        let reports = run(&cases, &Library::new(&device).expect("a library"), &Outside::default());
+        let library = Library::new(&device).expect("a library");
+        let reports = run(&cases, &library, &Outside::default());
         let wrong: Vec<&Report> = reports.iter().filter(|report| !report.passed()).collect();
         assert!(wrong.is_empty(), "{wrong:#?}");
+        let plans = library.launched();
+        assert!(!plans.is_empty());
+        for (name, text) in plans.iter().flat_map(library::sources) {
+            assert!(text.contains("Visitor<Epilogue, RealignedStore>"), "{name} stores element by element");
+        }
     }
 }

@@ -8,12 +8,12 @@ use rayon::prelude::*;
 use warpwright::builder::auto::{OperandFacts, alternatives};
 use warpwright::prelude::{ArchId, Dtype, GemmDesc, Problem};
 use warpwright::runtime::nvrtc;
-use warpwright::spec::Order;
+use warpwright::spec::{CopyWidths, Order};
 use warpwright::{AccumulationId, DeviceInfo, KernelPlan};
 use warpwright_tests::need_nvrtc;
 
 /// Kernels of the sample.
-const SAMPLE: usize = 12;
+const SAMPLE: usize = 16;
 
 /// Operands, accumulators, D, and how sums are kept.
 const TYPES: &[(Dtype, Dtype, Dtype, AccumulationId)] = &[
@@ -34,15 +34,17 @@ fn candidates() -> Vec<KernelPlan> {
     let mut seen = HashSet::new();
     let mut plans = Vec::new();
     for &(element, acc, d, accumulation) in TYPES {
-        for order_d in [Order::Row, Order::Column] {
+        // TMA stores D where its lines begin at multiples of 16 bytes; where at any element, they are shifted.
+        for (order_d, width_d) in [Order::Row, Order::Column].into_iter().flat_map(|o| [(o, 16), (o, d.bits() / 8)]) {
             let desc = GemmDesc { d, accumulation, ..GemmDesc::new(ArchId::SM90, element, acc) };
-            let facts = OperandFacts { order_c: order_d, order_d, ..OperandFacts::K_MAJOR };
+            let widths = CopyWidths { d: width_d, ..OperandFacts::K_MAJOR.widths };
+            let facts = OperandFacts { order_c: order_d, order_d, widths, ..OperandFacts::K_MAJOR };
             let spec = desc.spec().expect("legal");
             let all = problems.iter().flat_map(|p| alternatives(&spec, &device, p, &facts).expect("planned"));
             // Splits and walks are arguments.
             let kernel = |plan: &KernelPlan| {
                 let shape = (plan.tile, plan.cluster, plan.resources.stages);
-                (element, d, accumulation, plan.spec.schedule, shape, order_d, plan.transposed)
+                (element, d, accumulation, plan.spec.schedule, shape, order_d, width_d, plan.transposed)
             };
             let wanted = |plan: &KernelPlan| order_d == Order::Row || !plan.along_rows();
             plans.extend(all.filter(|plan| wanted(plan) && seen.insert(kernel(plan))));
