@@ -327,18 +327,3 @@ __device__ __forceinline__ void store_elements(T* p, long long stride, unsigned 
         }
     }
 }
-
-// Of two vectors' words, those of one vector that begins at byte `at` of the first.
-template <unsigned count>
-__device__ __forceinline__ void words_from(unsigned (&to)[count], const unsigned (&pair)[2 * count], unsigned at) {
-    unsigned x[2 * count];
-#pragma unroll
-    for (unsigned i = 0; i < 2 * count; ++i) x[i] = pair[i];
-#pragma unroll
-    for (unsigned skipped = count / 2; skipped > 0; skipped /= 2) {
-#pragma unroll
-        for (unsigned i = 0; i < count + skipped; ++i) x[i] = at & 4 * skipped ? x[i + skipped] : x[i];
-    }
-#pragma unroll
-    for (unsigned i = 0; i < count; ++i) to[i] = ptx::funnel_right(x[i], x[i + 1], at % 4 * 8);
-}

@@ -31,7 +31,14 @@ struct Straddling {
             load_elements(x, source, 1, min(left, length));
             return x;
         }
-        words_from(x.words, words, offset());
+        const unsigned at = offset(), shift = at % 4 * 8;
+        unsigned w[6], v[5];
+#pragma unroll
+        for (unsigned i = 0; i < 6; ++i) w[i] = at & 8 ? words[i + 2] : words[i];
+#pragma unroll
+        for (unsigned i = 0; i < 5; ++i) v[i] = at & 4 ? w[i + 1] : w[i];
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) x.words[i] = ptx::funnel_right(v[i], v[i + 1], shift);
         return x;
     }
 };
