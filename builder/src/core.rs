@@ -9,9 +9,12 @@ use crate::repeat::Repeat;
 use crate::tune::{PlanChoice, Tuning};
 use std::fmt;
 use std::sync::Arc;
+use warpwright_epilogue::Bound;
 use warpwright_kernels::lower::{DeviceCall, RepeatedCall};
 use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
-use warpwright_runtime::{Device, Executable, Invocation, Program, Stream, WorkspaceLayout, WorkspacePtr};
+use warpwright_runtime::{
+    Device, Executable, Invocation, Program, RawView, Stream, WorkspaceError, WorkspaceLayout, WorkspacePtr,
+};
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check};
 
@@ -166,6 +169,9 @@ impl Core {
             return Ok(unsafe { executable.run(stream, &Invocation { launches: &[], host: &host }) }?);
         }
         can_implement(plan, self.device.info(), problem, arguments)?;
+        if let Some(workspace) = workspace {
+            apart(WorkspacePtr { bytes: regions.bytes, ..workspace }, arguments, &bound)?;
+        }
         let mut launched = DeviceCall::default();
         launch::launch(stream, prepared, problem, arguments, &bound, workspace, &mut launched)?;
         // What takes workspace takes the stream's.
@@ -301,6 +307,35 @@ impl Core {
         facts.widths.d = width(given.d);
         facts
     }
+}
+
+/// Whether the caller's workspace is apart from everything that the call reads and writes.
+fn apart(workspace: WorkspacePtr, arguments: &Arguments<'_>, bound: &Bound<'_>) -> Result<(), WorkspaceError> {
+    let WorkspacePtr { address, bytes: needed } = workspace;
+    let check = |name: &dyn Fn() -> String, view: RawView<'_>| {
+        let bytes = view.layout().span(view.dtype()).map_or(0, |n| view.dtype().packed_bytes(n));
+        let before = view.address().saturating_add(bytes as u64) <= address;
+        let behind = address.saturating_add(needed as u64) <= view.address();
+        if needed == 0 || bytes == 0 || before || behind {
+            return Ok(());
+        }
+        Err(WorkspaceError::Shared { address, needed, operand: name() })
+    };
+    if bound.may_read_accumulator() {
+        check(&|| "A".into(), arguments.a)?;
+        check(&|| "B".into(), arguments.b)?;
+        for (name, view) in arguments.extra {
+            check(&|| (*name).into(), *view)?;
+        }
+    }
+    // SAFETY: only its extents and address are looked at.
+    check(&|| "D".into(), unsafe { arguments.d.as_raw_view() })?;
+    for i in 0..bound.block().fields().len() {
+        // SAFETY: as above.
+        let view = bound.view(i).or(bound.output(i).map(|view| unsafe { view.as_raw_view() }));
+        view.map_or(Ok(()), |view| check(&|| format!("epilogue argument {i}"), view))?;
+    }
+    Ok(())
 }
 
 /// A batch of one is planned as the one product that it is.

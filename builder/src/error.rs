@@ -96,7 +96,7 @@ pub enum RunError {
         /// Elements between columns.
         column: i64,
     },
-    /// An operand that does not start at a whole element, or whose lines do not start at a whole byte.
+    /// An operand whose lines do not start at a whole byte.
     #[error(
         "{operand} of {dtype} has lines that start inside a byte (alignment {given}): give it a leading dimension of whole bytes"
     )]
@@ -107,6 +107,16 @@ pub enum RunError {
         dtype: Dtype,
         /// The alignment it has, in bytes.
         given: usize,
+    },
+    /// An operand that begins inside an element of its memory, which no device reads.
+    #[error("{operand} of {dtype} begins at {address:#x}: an element's address is a multiple of its {} bytes, so copy it to one", dtype.bits() / 8)]
+    InsideElement {
+        /// Which.
+        operand: String,
+        /// Its element.
+        dtype: Dtype,
+        /// Where it begins.
+        address: u64,
     },
     /// An operand in the memory of another device.
     #[error("{operand} is in the memory of {given}, but the kernel was built for {expected}: copy it there first")]

@@ -61,6 +61,7 @@ pub(crate) fn infer<'a>(
     }
     for (name, view) in extra {
         check_space(&|| (*name).into(), view.space(), view.is_empty(), space)?;
+        check_whole(name, view)?;
     }
     check_space(&|| "A".into(), a.space(), a.is_empty(), space)?;
     check_space(&|| "B".into(), b.space(), b.is_empty(), space)?;
@@ -68,9 +69,13 @@ pub(crate) fn infer<'a>(
     if bound.may_read_accumulator() && mnk.m * mnk.n > 0 {
         check_memory("A", &a)?;
         check_memory("B", &b)?;
+        check_whole("A", &a)?;
+        check_whole("B", &b)?;
     }
-    // SAFETY: only its extents and length are looked at.
-    check_memory("D", &unsafe { d.as_raw_view() })?;
+    // SAFETY: only its extents, address and length are looked at.
+    let seen = unsafe { d.as_raw_view() };
+    check_memory("D", &seen)?;
+    check_whole("D", &seen)?;
     let lies = |order: Order| runtime_order(order);
     let of_a = |order| a.alignment_in(lies(order));
     let of_b = |order| b.alignment_in(lies(order));
@@ -113,6 +118,15 @@ fn check_batch(operand: &str, given: usize, batch: usize) -> Result<(), RunError
 
 fn check_space(operand: &dyn Fn() -> String, given: Space, empty: bool, expected: Space) -> Result<(), RunError> {
     if given == expected || empty { Ok(()) } else { Err(RunError::WrongDevice { operand: operand(), given, expected }) }
+}
+
+/// Elements begin at multiples of their size: devices fault elsewhere, where the CPU reads them all the same.
+fn check_whole(operand: &str, view: &RawView<'_>) -> Result<(), RunError> {
+    let (dtype, address) = (view.dtype(), view.address());
+    if view.is_empty() || address.is_multiple_of((dtype.bits() / 8).max(1) as u64) {
+        return Ok(());
+    }
+    Err(RunError::InsideElement { operand: operand.into(), dtype, address })
 }
 
 fn check_memory(operand: &str, view: &RawView<'_>) -> Result<(), RunError> {

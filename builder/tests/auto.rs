@@ -333,6 +333,9 @@ fn what_tma_cannot_address_is_repacked_where_that_pays() {
     let small = DeviceInfo { memory_bytes: 8 * 40_000_000, ..device.clone() };
     assert_eq!(planned(&small, &auto, large, &narrow(2, 2), None).repacks, Repacks::NONE);
     assert_eq!(planned(&small, &auto, (1024, 4096, 3839), &narrow(2, 2), None).repacks, BOTH);
+    // Lines of 6 bytes are copied to lines of 128.
+    assert!(planned(&device, &auto, (1 << 26, 64, 3), &narrow(2, 2), Some(true)).repacks.any());
+    assert_eq!(planned(&device, &auto, (1 << 28, 64, 3), &narrow(2, 2), Some(true)).repacks, Repacks::NONE);
     for (device, arch) in [(&device, ArchId::SM80), (&DeviceInfo::host(), ArchId::SM90)] {
         let desc = GemmDesc { arch, ..auto };
         assert_eq!(planned(device, &desc, large, &narrow(2, 2), Some(true)).repacks, Repacks::NONE);

@@ -139,6 +139,18 @@ pub enum BindError {
         /// Bytes of the view.
         given: usize,
     },
+    /// A view that begins inside an element of its memory, which no device reads or writes.
+    #[error("epilogue argument {argument} ({what}) of {dtype} begins at {address:#x}: an element's address is a multiple of its {} bytes, so copy it to one", dtype.bits() / 8)]
+    InsideElement {
+        /// Which, from 0.
+        argument: usize,
+        /// What it is in the expression.
+        what: &'static str,
+        /// Its element.
+        dtype: Dtype,
+        /// Where it begins.
+        address: u64,
+    },
 }
 
 /// One checked argument. Strides are in elements; 0 repeats.
@@ -438,22 +450,26 @@ impl Check {
             LeafKind::Mask => Slot::Operand { view, strides: self.bits(&view.layout())? },
             LeafKind::Output(_) => Slot::Dropped,
         };
-        self.memory(view.space(), &view.layout(), view.dtype(), view.bytes())?;
+        self.memory(&view)?;
         Ok(slot)
     }
 
-    /// Whether memory is where the GEMM runs, and as much as its extents span.
-    fn memory(&self, space: Space, layout: &Strided, dtype: Dtype, bytes: usize) -> Result<(), BindError> {
+    /// Whether memory is where the GEMM runs, as much as its extents span, and of whole elements.
+    fn memory(&self, view: &RawView<'_>) -> Result<(), BindError> {
         let (argument, what) = (self.argument, self.kind.name());
+        let (space, dtype, bytes, address) = (view.space(), view.dtype(), view.bytes(), view.address());
         if self.output.batch == 0 || self.output.m == 0 || self.output.n == 0 {
             return Ok(());
         }
         if space != self.space {
             return Err(BindError::Space { argument, what, given: space, expected: self.space });
         }
-        let needed = layout.span(dtype).map_or(usize::MAX, |n| dtype.packed_bytes(n));
+        let needed = view.layout().span(dtype).map_or(usize::MAX, |n| dtype.packed_bytes(n));
         if bytes < needed {
             return Err(BindError::Memory { argument, what, needed, given: bytes });
+        }
+        if needed > 0 && !address.is_multiple_of((dtype.bits() / 8).max(1) as u64) {
+            return Err(BindError::InsideElement { argument, what, dtype, address });
         }
         Ok(())
     }
@@ -499,7 +515,8 @@ impl Check {
                 [batch, stride, 0]
             }
         };
-        self.memory(view.space(), &layout, view.dtype(), view.bytes())?;
+        // SAFETY: only its extents, address and length are looked at.
+        self.memory(&unsafe { view.as_raw_view() })?;
         Ok(Slot::Output { view, strides, along })
     }
 

@@ -290,7 +290,7 @@ fn build_kind(e: &BuildError) -> ErrorKind {
 fn run_kind(e: &RunError) -> ErrorKind {
     match e {
         RunError::Build(e) => build_kind(e),
-        RunError::Misaligned { .. } => ErrorKind::MisalignedOperand,
+        RunError::Misaligned { .. } | RunError::InsideElement { .. } => ErrorKind::MisalignedOperand,
         RunError::Launch(_) | RunError::Stream(_) => ErrorKind::Driver,
         RunError::Memory(_) => ErrorKind::OutOfMemory,
         RunError::Workspace(_) => ErrorKind::WorkspaceTooSmall,

@@ -6,8 +6,8 @@ use std::error::Error;
 
 use warpwright::kernels::lower;
 use warpwright::prelude::*;
-use warpwright::runtime::WorkspacePtr;
 use warpwright::runtime::emulator::EmulatorOptions;
+use warpwright::runtime::{RawView, RawViewMut, WorkspacePtr};
 use warpwright::spec::Alignment;
 use warpwright::{CallArgs, RunError, ScheduleId};
 use warpwright_tests::need_nvrtc;
@@ -84,6 +84,46 @@ fn copies_fill_the_workspace_that_was_asked_for() -> Result {
         let refused = run(&stream, &gemm, 1, Some(short)).expect_err("too small");
         assert!(matches!(refused.downcast_ref(), Some(RunError::Workspace(_))), "{refused}");
     }
+    Ok(())
+}
+
+/// The workspace is the call's alone.
+#[test]
+fn a_workspace_over_an_operand_is_refused() -> Result {
+    need_nvrtc!(Ok(()));
+    let device = EmulatorOptions::of_tag(ArchId::SM90).device()?;
+    let (stream, gemm) = (device.new_stream()?, gemm(&device)?);
+    let needed = gemm.prepare(&problem())?;
+    // Everything in one allocation: A, B, D, and room for the workspace before and behind each.
+    let memory = Tensor::<u8>::zeros_on(&stream, Strided::dense(1, 8 * needed, Order::RowMajor))?;
+    let (base, space) = (memory.view().raw().address(), device.space());
+    let at = [1, 3, 5].map(|i| base + (i * needed) as u64);
+    let view = |i: usize, rows: usize, columns: usize, order: Order| {
+        // SAFETY: a part of the allocation that nobody else uses.
+        unsafe { RawView::new(at[i], 2 * needed, space, Dtype::Bf16, Strided::dense(rows, columns, order)) }
+    };
+    let run = |address: u64| {
+        // SAFETY: as above.
+        let d = unsafe { RawViewMut::new(at[2], 2 * needed, space, Dtype::F32, Strided::dense(M, N, Order::RowMajor)) };
+        let workspace = Some(WorkspacePtr { address, bytes: 2 * needed });
+        let (a, b) = (view(0, M, K, Order::RowMajor), view(1, K, N, Order::ColumnMajor));
+        gemm.run_raw(&stream, a, b, d, CallArgs { workspace, ..CallArgs::default() })
+    };
+    for (name, address, bytes) in [("A", at[0], 2 * M * K), ("B", at[1], 2 * N * K), ("D", at[2], 4 * M * N)] {
+        let behind = (address + bytes as u64).next_multiple_of(256);
+        for over in [address - needed as u64 + 256, address, behind - 256] {
+            let refused = run(over).expect_err(name).to_string();
+            let says = format!(
+                "the {needed} bytes of workspace at {over:#x} overlap {name} in memory: give the workspace memory of its own"
+            );
+            assert_eq!(refused, says);
+        }
+        for beside in [address - needed as u64, behind] {
+            run(beside)?;
+        }
+    }
+    let refused = run(0).expect_err("null").to_string();
+    assert!(refused.contains("is no memory: allocate it on the stream's device"), "{refused}");
     Ok(())
 }
 

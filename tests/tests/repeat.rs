@@ -119,6 +119,9 @@ fn a_repeated_call_is_refused_as_the_first() {
     for (what, bad, element) in [
         ("D over A", with(2, at(a + 256 * 128 * 2 - 256)), desc.d),
         ("D over B", with(2, at(b)), desc.d),
+        ("A inside an element", with(0, at(a + 1)), desc.d),
+        ("B inside an element", with(1, at(b + 3)), desc.d),
+        ("D inside an element", with(2, at(d + 1)), desc.d),
         ("A too short", with(0, At(a, 256 * 128 * 2 - 2)), desc.d),
         ("D too short", with(2, At(d, 256 * 384 * 2 - 2)), desc.d),
         ("another element of D", good, Dtype::F16),

@@ -4,7 +4,7 @@ use super::tiles::{LINE, tiles, warp_group_tiles};
 use super::{OperandFacts, PlanError, predict};
 use crate::tune::PlanChoice;
 use warpwright_arch::DeviceInfo;
-use warpwright_kernels::device_code;
+use warpwright_kernels::{device_code, lower};
 use warpwright_numeric::Dtype;
 use warpwright_spec::*;
 
@@ -234,10 +234,14 @@ fn repacks(spec: &Spec, device: &DeviceInfo, problem: &Problem, facts: &OperandF
     let tma = spec.loader.is_tma() && spec.mainloop.is_none() && !device.is_host();
     let repacks = Repacks { a: tma && narrow(facts.widths.a), b: tma && narrow(facts.widths.b) };
     let Mnk { m, n, k } = problem.bound();
-    let bytes = |is: bool, mn: usize, bits: usize| if is { mn as f64 * k as f64 * bits as f64 / 8.0 } else { 0.0 };
-    let copied = bytes(repacks.a, m, spec.a.bits()) + bytes(repacks.b, n, spec.b.bits());
-    let room = if device.memory_bytes == 0 { f64::INFINITY } else { (device.memory_bytes / COPIED_PART) as f64 };
-    let fits = copied > 0.0 && copied * problem.groups() as f64 <= room;
+    let bytes = |is: bool, major, mn: usize, bits: usize| {
+        if is { lower::copy_bytes(major, [mn, k], bits, problem.groups()) } else { 0 }
+    };
+    let copied_a = bytes(repacks.a, facts.order_a.major_of_a(), m, spec.a.bits());
+    let copied_b = bytes(repacks.b, facts.order_b.major_of_b(), n, spec.b.bits());
+    let copied = copied_a.saturating_add(copied_b) as u64;
+    let room = if device.memory_bytes == 0 { i64::MAX as u64 } else { device.memory_bytes / COPIED_PART };
+    let fits = copied > 0 && copied <= room;
     if fits { repacks } else { Repacks::NONE }
 }
 

@@ -10,6 +10,9 @@ use std::path::Path;
 /// Of this layout of the file.
 const FORMAT: u32 = 1;
 
+/// Of a file: some hundred thousand winners. A larger one would take a process's memory to be found to be something else.
+const MOST_BYTES: u64 = 1 << 26;
+
 /// A winner.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Winner {
@@ -50,11 +53,17 @@ pub(super) type Winners = HashMap<Class, Winner>;
 
 /// Reads a file; one that is not there holds nothing.
 pub(super) fn read(path: &Path) -> Result<Winners, String> {
-    let text = match std::fs::read_to_string(path) {
+    let what = match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Winners::new()),
-        Err(error) => return Err(error.to_string()),
-        Ok(text) => text,
+        what => what.map_err(|error| error.to_string())?,
     };
+    if !what.is_file() {
+        return Err("it is no regular file".into());
+    }
+    if what.len() > MOST_BYTES {
+        return Err(format!("it has {} bytes, of at most {MOST_BYTES}", what.len()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let File { format, records } = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     if format != FORMAT {
         return Err(format!("its format is {format}, not {FORMAT}"));

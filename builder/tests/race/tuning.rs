@@ -131,6 +131,25 @@ fn a_file_that_cannot_be_used_is_warned_of_once() {
     }
 }
 
+/// Nor is what is no text, has no end, or is larger than any file of winners read to find that out.
+#[test]
+fn what_is_no_file_of_winners_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name: &str| folder.path().join(name);
+    std::fs::write(named("latin.json"), b"{\"format\": 1, \"records\": [\"\xe9\"]}").unwrap();
+    std::fs::create_dir(named("folder.json")).unwrap();
+    std::fs::File::create(named("huge.json")).unwrap().set_len(1 << 40).unwrap();
+    for (path, warning) in [
+        (named("latin.json"), "latin.json is not a file of winners (stream did not contain valid UTF-8)"),
+        (named("folder.json"), "folder.json is not a file of winners (it is no regular file)"),
+        (named("huge.json"), "huge.json is not a file of winners (it has 1099511627776 bytes, of at most 67108864)"),
+        ("/dev/zero".into(), "/dev/zero is not a file of winners (it is no regular file)"),
+    ] {
+        let _ = Tuning::open(&path);
+        assert_eq!(warnings(warning), 1, "{warning}");
+    }
+}
+
 #[test]
 fn what_cannot_be_remembered_is_an_error() {
     let folder = tempfile::tempdir().unwrap();

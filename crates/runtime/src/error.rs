@@ -450,6 +450,26 @@ pub enum WorkspaceError {
         /// The alignment needed.
         alignment: usize,
     },
+    /// A workspace of the caller's at no address, or beyond the last one.
+    #[error("the workspace at {address:#x} of {given} bytes is no memory: allocate it on the stream's device")]
+    Nowhere {
+        /// The workspace's address.
+        address: u64,
+        /// Bytes given.
+        given: usize,
+    },
+    /// A workspace of the caller's that lies over something else of the call.
+    #[error(
+        "the {needed} bytes of workspace at {address:#x} overlap {operand} in memory: give the workspace memory of its own"
+    )]
+    Shared {
+        /// The workspace's address.
+        address: u64,
+        /// Bytes that the call takes of it.
+        needed: usize,
+        /// What it overlaps.
+        operand: String,
+    },
     /// A stream of another device.
     #[error("the program is loaded on {program} and the stream belongs to {stream}: use a stream of {program}")]
     WrongDevice {

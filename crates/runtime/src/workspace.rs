@@ -19,12 +19,16 @@ impl WorkspacePtr {
     /// Checks a workspace that the caller passes against what a run needs.
     ///
     /// # Errors
-    /// [`WorkspaceError::TooSmall`] if it is too small or not aligned.
+    /// [`WorkspaceError::TooSmall`] if it is too small or not aligned, [`WorkspaceError::Nowhere`] if it is no memory at all.
     pub fn check(self, needed: WorkspaceLayout) -> Result<WorkspacePtr, WorkspaceError> {
         let alignment = needed.alignment.max(1);
         if needed.bytes > 0 && (self.bytes < needed.bytes || !self.address.is_multiple_of(alignment as u64)) {
             let (address, given) = (self.address, self.bytes);
             return Err(WorkspaceError::TooSmall { address, given, needed: needed.bytes, alignment });
+        }
+        let beyond = self.address.checked_add(self.bytes as u64).is_none();
+        if needed.bytes > 0 && (self.address == 0 || beyond) {
+            return Err(WorkspaceError::Nowhere { address: self.address, given: self.bytes });
         }
         Ok(self)
     }

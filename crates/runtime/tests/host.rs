@@ -120,6 +120,9 @@ fn a_callers_workspace_is_checked() {
     for wrong in [WorkspacePtr { bytes: 4095, ..given }, WorkspacePtr { address: 0x1080, ..given }] {
         assert!(matches!(wrong.check(needed), Err(WorkspaceError::TooSmall { needed: 4096, alignment: 256, .. })));
     }
+    for nowhere in [WorkspacePtr { address: 0, ..given }, WorkspacePtr { bytes: usize::MAX, ..given }] {
+        assert!(matches!(nowhere.check(needed), Err(WorkspaceError::Nowhere { .. })));
+    }
     assert!(WorkspacePtr::default().check(WorkspaceLayout::default()).is_ok());
 }
 

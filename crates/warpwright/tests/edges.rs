@@ -3,7 +3,9 @@
 
 use std::error::Error;
 use warpwright::prelude::*;
-use warpwright::{BuildError, CallArgs, RunError, TensorError};
+use warpwright::runtime::{RawView, RawViewMut};
+use warpwright::spec::{Node, Operator, intern};
+use warpwright::{Arg, BuildError, CallArgs, RunError, Space, TensorError};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -253,6 +255,57 @@ fn wrong_operands_are_errors_in_words() -> Result {
     says(any.run_raw(&stream, alias, alias, shared, CallArgs::default()), "D overlaps A in memory");
     assert!(d.to_vec()?.iter().all(|x| x.to_f64() == 777.0), "D was touched");
     assert!(square.to_vec()?.iter().all(|x| x.to_f64() == 1.0), "D was touched");
+    Ok(())
+}
+
+/// Devices fault at an element whose address is no multiple of its size.
+#[test]
+fn what_begins_inside_an_element_is_refused() -> Result {
+    let (device, stream) = host()?;
+    let (a, b) = (ones::<f16>(4, 8)?, ones::<f16>(8, 6)?);
+    let bias = [0f32; 7];
+    let mut d = Tensor::full(4, 6, f16::from_f64(777.0))?;
+    let moved = |view: RawView<'_>, rows: usize, by: u64| {
+        let layout = Strided::dense(rows, 5, Order::RowMajor);
+        // SAFETY: the rows have one element less each.
+        unsafe { RawView::new(view.address() + by, view.bytes() - 2, view.space(), view.dtype(), layout) }
+    };
+    let node = intern(Node::Combine(Operator::Plus, &Node::LoadAcc, intern(Node::LoadRow(Dtype::F32))));
+    let desc = GemmDesc { epilogue: node, ..GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32) };
+    let any = AnyGemm::new(&desc, &device)?;
+    // SAFETY: D is not read while the call runs.
+    let narrow = unsafe {
+        RawViewMut::new(
+            d.view_mut()?.into_raw().address(),
+            48,
+            Space::Host,
+            Dtype::F16,
+            Strided::dense(4, 5, Order::RowMajor),
+        )
+    };
+    let b_narrow = moved(b.view().raw(), 8, 0);
+    let row = |by: u64| {
+        // SAFETY: 20 of 28 bytes.
+        let view = unsafe {
+            RawView::new(bias.as_ptr() as u64 + by, 20, Space::Host, Dtype::F32, Strided::dense(1, 5, Order::RowMajor))
+        };
+        CallArgs { epilogue: [Arg::Read(view)].into_iter().collect(), ..CallArgs::default() }
+    };
+    let says = |result: std::result::Result<(), RunError>, text: &str| {
+        let error = result.expect_err(text).to_string();
+        assert!(
+            error.starts_with(text) && error.ends_with("bytes, so copy it to one"),
+            "`{error}` does not say `{text}`"
+        );
+    };
+    says(any.run_raw(&stream, a.view().raw(), moved(b.view().raw(), 8, 1), narrow, row(0)), "B of f16 begins at 0x");
+    says(
+        any.run_raw(&stream, a.view().raw(), b_narrow, narrow, row(2)),
+        "epilogue argument 0 (row(..)) of f32 begins at 0x",
+    );
+    assert!(d.to_vec()?.iter().all(|x| x.to_f64() == 777.0), "D was touched");
+    any.run_raw(&stream, a.view().raw(), b_narrow, narrow, row(4))?;
+    assert_eq!(d.get(0, 0)?.to_f64(), 8.0);
     Ok(())
 }
 

@@ -34,7 +34,7 @@ mod wgmma;
 
 pub use call::{CallError, DeviceCall, DeviceSide, DeviceWorkspace, EncodedMaps, RepeatedCall, call, workspace};
 pub use maps::TensorMaps;
-pub use repack::{repacked_bytes, source as repack_source};
+pub use repack::{copy_bytes, repacked_bytes, source as repack_source};
 
 use crate::device_code;
 use crate::gemv::Share;

@@ -94,6 +94,12 @@ struct Copied {
 }
 
 impl Copied {
+    /// An operand of these extents, M or N and K.
+    fn new(major: MajorId, [mn, k]: [usize; 2], bits: usize, entries: usize) -> Copied {
+        let (along, lines) = if matches!(major, MajorId::K) { (k, mn) } else { (mn, k) };
+        Copied { bits, line: along.saturating_mul(bits).div_ceil(8), lines, entries }
+    }
+
     /// Bytes from a line of the copy to the next.
     fn pitch(&self) -> usize {
         up(self.line, LINE)
@@ -117,8 +123,7 @@ impl Copies {
         let (user, spec) = (problem.bound(), plan.kernel_spec());
         let extents = if plan.transposed { user.swapped() } else { user };
         let copied = |is: bool, major: MajorId, mn: usize, bits: usize| {
-            let (along, lines) = if matches!(major, MajorId::K) { (extents.k, mn) } else { (mn, extents.k) };
-            is.then(|| Copied { bits, line: along.saturating_mul(bits).div_ceil(8), lines, entries: problem.groups() })
+            is.then(|| Copied::new(major, [mn, extents.k], bits, problem.groups()))
         };
         Copies([
             copied(plan.repacks.a, plan.major_a, extents.m, spec.a.bits()),
@@ -137,6 +142,11 @@ impl Copies {
         let first = memory.address + first as u64;
         [first, first + self.0[0].map_or(0, |copied| copied.bytes()) as u64]
     }
+}
+
+/// Bytes of workspace that hold a copy of an operand of these extents, M or N and K, in each entry of a batch.
+pub fn copy_bytes(major: MajorId, extents: [usize; 2], bits: usize, entries: usize) -> usize {
+    Copied::new(major, extents, bits, entries).bytes()
 }
 
 /// Bytes of workspace that hold copies of a problem's operands, in a launch of this plan.
