@@ -37,8 +37,18 @@ impl ParseError {
     ///                          ^^^^
     /// ```
     pub fn caret(&self) -> String {
-        // Tabs and line breaks would move what stands below them.
-        let shown: String = self.text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+        // Tabs and line breaks would move what stands below them, and so would what terminals obey or draw over its neighbour.
+        let one = |c: char| match c {
+            c if c.is_whitespace() => ' ',
+            c if unprintable(c) => char::REPLACEMENT_CHARACTER,
+            c => c,
+        };
+        let shown: String = self.text.chars().map(one).collect();
         format!("{shown}\n{:2$}{:^<3$}", "", "", self.column - 1, self.width)
     }
+}
+
+/// Whether a character takes no place of its own in a line.
+fn unprintable(c: char) -> bool {
+    !matches!(c, '\'' | '"' | '\\') && c.escape_debug().len() > 1
 }

@@ -54,7 +54,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
                 (Kind::Name(&rest[..len]), len)
             }
             c => {
-                let problem = format!("`{c}` has no meaning in an epilogue");
+                let problem = format!("`{}` has no meaning in an epilogue", c.escape_debug());
                 let remedy = "use names, numbers, `+ - * /`, parentheses and functions";
                 return Err(ParseError::new(text, (at, at + c.len_utf8()), problem, remedy));
             }

@@ -113,6 +113,49 @@ fn carets_stand_under_what_is_wrong() {
 }
 
 #[test]
+fn what_terminals_obey_is_not_shown() {
+    let error = expression("acc\u{1b}[2J + \u{202e}bias", &NAMES).unwrap_err();
+    assert_eq!((error.column, error.problem.as_str()), (4, "`\\u{1b}` has no meaning in an epilogue"));
+    assert_eq!(error.caret(), "acc\u{fffd}[2J + \u{fffd}bias\n   ^");
+    // A mark that is drawn over the letter before it.
+    let error = expression("d = e\u{301}*acc", &NAMES).unwrap_err();
+    assert_eq!((error.column, error.width), (6, 1));
+    assert_eq!(error.caret(), "d = e\u{fffd}*acc\n     ^");
+    assert!(expression("acc @ '\\", &NAMES).unwrap_err().caret().starts_with("acc @ '\\\n"));
+}
+
+/// A sign that means nothing is found where it was put, whatever stands around it.
+#[test]
+fn a_foreign_sign_is_found_at_its_column() {
+    for text in [
+        "d = relu(alpha*acc + beta*source(c) + row(bias))",
+        "let z = acc / 2.5; select(gt(z, row_index), convert<bf16>(z), const<-inf>)",
+        "otherwise(row<f32>(none), 0.5) - -acc * (13 + gains)",
+        "quantize_rows<e4m3, e8m0, 32, atoms>(top_k_softmax<2>(acc)) + reduce_rows<atomic sum>(aux_store<f16>(mask))",
+    ] {
+        assert!(expression(text, &NAMES).is_ok(), "{text}: {}", expression(text, &NAMES).unwrap_err());
+        for (at, _) in text.char_indices() {
+            for sign in ['§', '\u{7f}', '€', '^'] {
+                let broken = format!("{}{sign}{}", &text[..at], &text[at..]);
+                let error = expression(&broken, &NAMES).unwrap_err();
+                assert_eq!((error.column, error.width), (at + 1, 1), "{error}\n{}", error.caret());
+            }
+        }
+    }
+}
+
+/// Words of the notation in any order.
+fn jumbled() -> impl Strategy<Value = String> {
+    let words: Vec<&str> = "acc source row column tile mask previous row_index const scalar otherwise select let shared1 x d relu clamp \
+        lerp max eq fma neg convert aux_store aux_mask amax reduce_rows reduce_all quantize_rows top_k_softmax atomic sum per batch \
+        pointer f32 e4m3 e8m0 atoms inf nan alpha beta gains bias c v ( ( ) ) < > , ; = + - * / 0 1 2 32 0.5 1e9 1e 2x . ä"
+        .split_whitespace()
+        .collect();
+    prop::collection::vec((prop::sample::select(words), prop::sample::select(vec!["", " ", "\t"])), 0..24)
+        .prop_map(|words| words.into_iter().map(|(word, space)| format!("{word}{space}")).collect())
+}
+
+#[test]
 fn hostile_text_is_an_error_and_not_a_crash() {
     let deep = "(".repeat(100_000) + "acc" + &")".repeat(100_000);
     assert!(expression(&deep, &NAMES).unwrap_err().problem.contains("levels of nesting"));
@@ -200,6 +243,26 @@ proptest! {
         let back = expression_with(&text, &nothing, &functions()).map_err(|e| TestCaseError::fail(format!("{e}\n{}", e.caret())))?;
         prop_assert_eq!(back.node, node, "{}", text);
         prop_assert_eq!(back.arguments.len(), node.arguments());
+    }
+
+    #[test]
+    fn any_words_are_a_tree_that_reads_back_or_an_error_within_the_text(text in jumbled()) {
+        match expression(&text, &NAMES) {
+            Ok(parsed) => {
+                let nothing: [(&str, NameKind); 0] = [];
+                let back = expression(&parsed.node.to_string(), &nothing).map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
+                prop_assert_eq!(back.node, parsed.node, "{}", text);
+            }
+            Err(e) => {
+                let length = text.chars().count();
+                prop_assert!(e.column >= 1 && e.column <= length + 1 && e.width >= 1, "{}", e);
+                prop_assert!(e.column + e.width - 1 <= length.max(e.column), "{}", e);
+                let caret = e.caret();
+                let (shown, below) = caret.split_once('\n').unwrap();
+                prop_assert_eq!(shown.chars().count(), length);
+                prop_assert_eq!(below.find('^'), Some(e.column - 1));
+            }
+        }
     }
 
     #[test]
