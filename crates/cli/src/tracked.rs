@@ -252,7 +252,8 @@ impl Walk<'_, '_> {
             }
         }
         let bits = if self.of.rounding < 2f64.powi(-24) { 53 } else { 24 };
-        let own = function.accuracy.allows(x.value.abs() + x.error, value.abs() + error, bits);
+        let accuracy = function.accuracy;
+        let own = accuracy.allows(x.value.abs() + x.error, value.abs() + error, bits) + accuracy.flushed(bits);
         Tracked { value, error: error + own + FUNCTION_ROUNDINGS * self.of.rounding * (value.abs() + error) }
     }
 }

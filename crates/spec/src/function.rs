@@ -67,6 +67,14 @@ impl Accuracy {
     pub const fn is_exact(&self) -> bool {
         self.of_result == 0.0 && self.of_first == 0.0 && self.absolute == 0.0
     }
+    /// What an approximation may flush to zero, near the smallest numbers of a compute type of this many bits of precision.
+    pub fn flushed(&self, bits: i32) -> f64 {
+        match (self.is_exact(), bits > 24) {
+            (true, _) => 0.0,
+            (false, false) => 2f64.powi(-118),
+            (false, true) => 2f64.powi(-1000),
+        }
+    }
     /// The largest difference allowed at a value, in a compute type of this many bits of precision (24 or 53).
     pub fn allows(&self, first: f64, value: f64, bits: i32) -> f64 {
         if self.is_exact() {

@@ -183,3 +183,18 @@ fn an_empty_product_stores_nothing() {
     let call = "--a a.npy --b b.npy --device host --epilogue 'd = reduce_rows<max>(v, acc)' --save v=v.npy";
     assert!(folder.ok(&format!("verify {call}")).stdout.contains("right    0 elements of v"));
 }
+
+/// Approximations flush what is near the smallest numbers, exact functions do not.
+#[test]
+fn what_an_approximation_flushes_is_right() {
+    let folder = folder();
+    let call = "verify --a a.npy --b b.npy --device host --against d.npy --epilogue";
+    let all = |x: f64| folder.write("d.npy", &npy("<f4", false, &[M, N], &f32s(&[x; M * N])));
+    // 5.3e-37, as the CPU has it.
+    for (x, code) in [(0.0, 0), (-5.328e-37, 0), (-1e-35, 1)] {
+        all(x);
+        assert_eq!(folder.run(&format!("{call} 'd = silu(0*acc - 88)'")).code, Some(code), "{x}");
+    }
+    all(0.0);
+    assert_eq!(folder.run(&format!("{call} 'd = abs(0*acc - 5e-37)'")).code, Some(1));
+}
