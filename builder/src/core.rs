@@ -291,7 +291,11 @@ impl Core {
 
     /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major.
     fn usual_facts(&self, problem: &Problem) -> OperandFacts {
-        let width = |bytes: usize| bytes.clamp(1, 16);
+        // Copies are of powers of two, and elements begin at multiples of their size.
+        let width = |bytes: usize, bits: usize| {
+            let permitted = if bytes == 0 { 1 } else { 1 << bytes.trailing_zeros().min(4) };
+            permitted.max(bits / 8)
+        };
         let order_d = self.spec.order_d.unwrap_or(Order::Row);
         let mut facts = OperandFacts {
             order_a: self.spec.order_a.unwrap_or(Order::Row),
@@ -301,10 +305,10 @@ impl Core {
             ..OperandFacts::K_MAJOR
         };
         let given = problem.alignment;
-        facts.widths.a = width(given.a);
-        facts.widths.b = width(given.b);
-        facts.widths.c = width(given.c);
-        facts.widths.d = width(given.d);
+        facts.widths.a = width(given.a, self.spec.a.bits());
+        facts.widths.b = width(given.b, self.spec.b.bits());
+        facts.widths.c = width(given.c, 8);
+        facts.widths.d = width(given.d, self.spec.d.bits());
         facts
     }
 }

@@ -362,6 +362,22 @@ fn problems_of_one_class_share_a_kernel() -> Result {
     Ok(())
 }
 
+/// Whatever number is declared, copies are of powers of two that divide it, and of whole elements.
+#[test]
+fn declared_alignments_permit_copies_of_powers_of_two() -> Result {
+    let (device, _) = StandIn::device(DeviceInfo::h200());
+    let gemm = AnyGemm::new(&GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32), &device)?.repacks(false);
+    for (declared, width) in
+        [(0, 2), (1, 2), (3, 2), (6, 2), (12, 4), (24, 8), (48, 16), (1 << 40, 16), (usize::MAX, 2)]
+    {
+        let aligned = warpwright::spec::Alignment { a: declared, b: 16, c: 16, d: declared };
+        let plan = gemm.plan(&Problem::dense(256, 256, 256).aligned(aligned))?;
+        let a = if plan.transposed { plan.widths.b } else { plan.widths.a };
+        assert_eq!((a, plan.widths.d), (width, width), "{declared}");
+    }
+    Ok(())
+}
+
 #[test]
 fn workspace_of_a_split_is_there_before_a_capture_or_is_the_callers() -> Result {
     let (device, counts) = StandIn::device(DeviceInfo::a100());
