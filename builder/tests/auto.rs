@@ -296,6 +296,20 @@ fn narrow(a: usize, b: usize) -> OperandFacts {
     OperandFacts { widths: CopyWidths { a, b, c: 16, d: 16 }, ..OperandFacts::K_MAJOR }
 }
 
+#[test]
+fn lines_of_d_that_begin_anywhere_are_stored_in_long_parts() {
+    let desc = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
+    for d in [2, 4] {
+        let facts = OperandFacts { widths: CopyWidths { d, ..OperandFacts::K_MAJOR.widths }, ..OperandFacts::K_MAJOR };
+        for (m, n, k) in [(2048, 50257, 768), (2047, 2047, 2047), (1024, 4097, 4096)] {
+            let problem = Problem::dense(m, n, k);
+            let plan = resolve(&desc.spec().unwrap(), &DeviceInfo::h200(), &problem, &facts).unwrap();
+            // Along the kernel's rows a warp has 16 elements of a line at once.
+            assert!(!plan.along_rows(), "{m}x{n}x{k}: {}", plan.name());
+        }
+    }
+}
+
 const BOTH: Repacks = Repacks { a: true, b: true };
 
 #[test]
