@@ -71,15 +71,29 @@ pub(super) fn read(path: &Path) -> Result<Winners, String> {
     Ok(records.into_iter().map(|record| (record.class, record.winner)).collect())
 }
 
+/// Adds a winner to those in a file, or replaces it; a file that cannot be read counts as empty.
+pub(super) fn insert(path: &Path, class: Class, winner: Winner) -> io::Result<()> {
+    let directory = directory(path);
+    std::fs::create_dir_all(directory)?;
+    // Who adds another one at the same time would lose this one, or this one that. Where nothing can be locked, so be it.
+    let place = std::fs::File::open(directory);
+    let _held = place.as_ref().map(std::fs::File::lock);
+    let mut stored = read(path).unwrap_or_default();
+    stored.insert(class, winner);
+    write(path, &stored)
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Replaces a file as a whole.
-pub(super) fn write(path: &Path, winners: &Winners) -> io::Result<()> {
+fn write(path: &Path, winners: &Winners) -> io::Result<()> {
     let records = winners.iter().map(|(class, winner)| Record { class: class.clone(), winner: winner.clone() });
     let mut records: Vec<Record> = records.collect();
     records.sort_by(|x, y| x.class.cmp(&y.class));
     let text = serde_json::to_string_pretty(&File { format: FORMAT, records })? + "\n";
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory(path))?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(path).map(drop).map_err(|error| error.error)

@@ -90,9 +90,7 @@ impl Tuning {
         winners.insert(class.clone(), winner.clone());
         let path = self.path.as_ref().ok_or(TuningError::NoFile)?;
         // A file that cannot be read was warned of when it was opened.
-        let mut stored = file::read(path).unwrap_or_default();
-        stored.insert(class, winner);
-        file::write(path, &stored).map_err(|source| TuningError::Unwritable { path: path.clone(), source })?;
+        file::insert(path, class, winner).map_err(|source| TuningError::Unwritable { path: path.clone(), source })?;
         Ok(choice)
     }
 

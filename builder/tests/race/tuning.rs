@@ -74,6 +74,32 @@ fn records_of_several_races_and_processes_stand_side_by_side() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "a record is replaced, and the order is fixed");
 }
 
+/// Each has a file of its own open, as processes do.
+#[test]
+fn records_that_are_written_at_the_same_time_are_all_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("new/tuning.json");
+    let all: Vec<usize> = (0..2).flat_map(|thread| (0..16).map(move |i| 1000 + 100 * thread + i)).collect();
+    let start = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        for sizes in all.chunks(16) {
+            let (file, start) = (&file, &start);
+            scope.spawn(move || {
+                let (device, mut table) = raced();
+                start.wait();
+                for &m in sizes {
+                    table.problem = RaceProblem::new(Mnk { m, ..MNK }, Dtype::Bf16);
+                    Tuning::open(file).remember(device.info(), &table).unwrap();
+                }
+            });
+        }
+    });
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lost: Vec<&usize> = all.iter().filter(|m| !text.contains(&format!("\"m\": {m},"))).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing lies beside it");
+}
+
 /// Warnings of this process so far that contain a text.
 fn warnings(of: &str) -> usize {
     struct Log(Mutex<Vec<String>>);
