@@ -9,27 +9,31 @@ use warpwright_spec::{MajorId, Mnk, PROMOTION, Problem, ScheduleId, SchedulerId}
 
 /// Launch, descriptors, barriers and the first loads of a kernel, in seconds. This and what follows is fitted to an H200's times of
 /// bf16 kernels where nothing else is said (`benches/results/h200_auto.md`).
-const FIXED: f64 = 3.25e-6;
+const FIXED: f64 = 3.504e-6;
 /// What clusters add to that whose blocks load for one another, or have parts of a tile's K.
-const CLUSTER_FIXED: (f64, f64) = (0.142e-6, 0.202e-6);
+const CLUSTER_FIXED: (f64, f64) = (0.220e-6, 0.190e-6);
 /// Cycles until a block's first K tile is there, where nothing could be loaded before.
 const FILL: f64 = 2800.0;
 /// What waits add to a K tile's instructions.
 const OVERHEAD: f64 = 1.10;
 /// Cycles of a barrier round, once a K tile, and what it takes longer where blocks load for one another.
-const STAGE_CYCLES: f64 = 70.5;
+const STAGE_CYCLES: f64 = 70.9;
 const CLUSTER_CYCLES: f64 = 5.4;
-/// Cycles of the thread that requests a K tile by TMA, of each box of it but the first, and of each line of boxes that go to several
-/// blocks.
-const ISSUE: (f64, f64) = (315.0, 18.4);
-const MULTICAST: f64 = 190.0;
+/// Cycles that K tiles of more rows than two warp groups have take longer.
+const TALL: (usize, f64) = (128, 11.6);
+/// Cycles of the thread that requests a K tile by TMA, of each box of it but the first, and of a K tile whose boxes go to several blocks,
+/// however many lines it is deep; and what that takes longer where other clusters ask for the larger operand too.
+const ISSUE: (f64, f64) = (328.0, 14.7);
+const MULTICAST: (f64, f64) = (163.0, 65.2);
 /// Bytes of a K tile that a role's threads copy in a cycle where TMA does not bring them, of 4 or 8 bytes at a time and of fewer, by
 /// aligned vectors: an H200's times of bf16 1024x4096x4092 (128x256x64, 89 µs), 4096x4096x4092 and 4090 (320 and 341) and
 /// 1001x3000x1001 (128x192x64, 66).
 const COPIED: (f64, f64) = (20.0, 5.7);
-/// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, and bytes that each sends in a cycle.
-const CLUSTER_EXCHANGE: f64 = 405.0;
-const SENT_BYTES: f64 = 7.12;
+/// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, bytes that each sends in a cycle, and what that takes
+/// longer for each that sends beside the first.
+const CLUSTER_EXCHANGE: f64 = 380.0;
+const SENT_BYTES: f64 = 8.97;
+const SENT_BESIDE: f64 = 0.106;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
 const SHARED_PORT: f64 = 128.0;
@@ -37,14 +41,15 @@ const SHARED_PORT: f64 = 128.0;
 const DEPTH_BYTES: usize = 32;
 /// Rows of A of one instruction.
 const ROWS: usize = 64;
-/// Bytes that one SM gets from L2 in a cycle.
+/// Bytes that one SM gets from L2 in a cycle, and with what others ask for and send to it.
 const L2_ALONE: f64 = 57.1;
+const RECEIVED: f64 = 85.7;
 /// Cycles from a request to its bytes when all ask, and how sharply the longest of what a K tile waits for decides.
-const LOADED_LATENCY: f64 = 1850.0;
+const LOADED_LATENCY: f64 = 1903.0;
 const ARRIVAL: i32 = 5;
 /// What of the larger operand, or of both, comes from device memory once more where several blocks ask for the same before it is there:
 /// of blocks that begin together, and of blocks of different clusters, whose others they wait for.
-const TWICE: (f64, f64) = (0.413, 0.815);
+const TWICE: (f64, f64) = (0.425, 0.810);
 /// The part of what is read again that does so where blocks are at different places of K, those of StreamK.
 const SCATTERED: f64 = 0.216;
 /// Bytes of D (and C) that a warp group moves in a cycle, whichever way D lies, and cycles of a tile beside that.
@@ -66,7 +71,7 @@ const SLAB_CYCLES: f64 = 31.7;
 const MEMORY_EFFICIENCY: f64 = 0.895;
 const ROW_BYTES: f64 = 52.6;
 /// What it takes before that, in seconds: it wakes up, and writes back what L2 held.
-const FIRST_BYTES: f64 = 2.12e-6;
+const FIRST_BYTES: f64 = 2.00e-6;
 /// What it takes longer for each block that is idle in the last wave, as a part of the whole: those that work ask for too little.
 const LAST_WAVE: f64 = 0.19;
 /// Lines beyond the matrix, of zeros, that all blocks get in a cycle: 40 rows of K = 3072 in boxes of 128 take 24.7 µs, in boxes of
@@ -74,24 +79,26 @@ const LAST_WAVE: f64 = 0.19;
 const LINES_BEYOND: f64 = 10.9;
 /// Cycles of an exchange through a flag in global memory where the last block to arrive adds, of each part that it adds, and between a
 /// block's part and its next.
-const EXCHANGE: f64 = 2140.0;
-const PART_CYCLES: f64 = 96.0;
+const EXCHANGE: f64 = 2127.0;
+const PART_CYCLES: f64 = 93.0;
 const NEXT_PART: f64 = 4920.0;
 /// Cycles of one where a block continues another's tile, and what of its predecessors' exchanges it waits for.
 const CHAINED: (f64, f64) = (2500.0, 0.929);
 /// Bytes of partial sums that a block moves in a cycle.
-const PARTIAL_BYTES: f64 = 37.1;
+const PARTIAL_BYTES: f64 = 35.6;
 /// How sharply the longer of multiplying and device memory decides.
 const OVERLAP: i32 = 6;
 /// Where power is short the clock sinks until products cost no more than there is, so that SMs that wait for another cost
 /// little. Cycles of a product's pipe stand for its energy, and what shared memory gives in one for so much of that; zeros that
 /// fill tiles beyond D take none.
-const SHARED_ENERGY: f64 = 0.0537;
+const SHARED_ENERGY: f64 = 0.126;
 /// What products cost more where nobody multiplies while a tile is stored: of kernels that take more than 0.3 ms of an H200,
 /// Pingpong's 128x160 and 128x192 are the fastest.
 const IDLE: f64 = 0.05;
-/// What that time grows by each time that a kernel is ten times as long as the first figure.
-const POWER: (f64, f64) = (245e-6, 0.37);
+/// What that time grows by each time that a kernel is ten times as long as the first figure, and the least of it: short kernels end before
+/// power is short.
+const POWER: (f64, f64) = (245e-6, 0.306);
+const LEAST_POWER: f64 = 0.837;
 /// How sharply the longer of both decides.
 const SHARPNESS: i32 = 4;
 /// Sums that an SM adds in a cycle where they are promoted.
@@ -127,10 +134,11 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let shared = instructions * (DEPTH_BYTES * (ROWS + n)) as f64 / SHARED_BYTES;
     let products = (m * n * k) as f64 / model.rates.products;
     let busy = (OVERHEAD * products).max(shared);
-    let multiplied = busy.max(promoted(model, busy)) + STAGE_CYCLES + if shares { CLUSTER_CYCLES } else { 0.0 };
+    let tall = if m > TALL.0 { TALL.1 } else { 0.0 };
+    let multiplied = busy.max(promoted(model, busy)) + STAGE_CYCLES + tall + if shares { CLUSTER_CYCLES } else { 0.0 };
     let ahead = plan.resources.stages.saturating_sub(1).max(1) as f64;
-    let lines = operands.lines / L2_ALONE;
-    let arrives = joined([requested(model, shares), (LOADED_LATENCY + lines) / ahead, lines], ARRIVAL);
+    let lines = (operands.lines / L2_ALONE).max(operands.received / RECEIVED);
+    let arrives = joined([requested(model, shares, operands.apart), (LOADED_LATENCY + lines) / ahead, lines], ARRIVAL);
     let k_tile = multiplied.max(arrives);
     let mainloop = walk.k_tiles / waves as f64 * k_tile;
 
@@ -147,7 +155,8 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let (pipe, between, last) = (seconds(walk.k_tiles * k_tile), seconds(between), seconds(one));
     // All send at once, one adds.
     let sums = model.partial_bytes();
-    let added = CLUSTER_EXCHANGE + sums / SENT_BYTES + (parts - 1) as f64 * sums / SHARED_PORT;
+    let sending = 1.0 + SENT_BESIDE * parts.saturating_sub(2) as f64;
+    let added = CLUSTER_EXCHANGE + sums / SENT_BYTES * sending + (parts - 1) as f64 * sums / SHARED_PORT;
     let added = if parts > 1 { added } else { 0.0 };
     let split = seconds(waves as f64 * added + walk.split);
 
@@ -230,12 +239,16 @@ struct Operands {
     asked: [f64; 2],
     /// What L2 gives for both.
     lines: f64,
+    /// The same with what others ask for.
+    received: f64,
     /// The matrices.
     whole: [f64; 2],
     /// Whether they are not small beside the other one. What is small comes once and stays in L2 for all.
     large: [bool; 2],
     /// What comes from device memory once more.
     twice: f64,
+    /// Whether what is not small is asked for by blocks of different clusters that do not load it for one another.
+    apart: bool,
     /// Lines of all tiles that are beyond the matrix, of one K tile: of operands along K.
     beyond: f64,
 }
@@ -255,26 +268,29 @@ impl Operands {
             // A line's bits are a power of two, so that what wraps does not matter.
             if row.wrapping_mul(bits).is_multiple_of(8 * LINE) { 1.0 } else { 2.0 }
         };
-        let lines = asked[0] * in_lines(plan.repacks.a, plan.major_a, extents.m, bits[0])
-            + asked[1] * in_lines(plan.repacks.b, plan.major_b, extents.n, bits[1]);
+        let of_line = [
+            in_lines(plan.repacks.a, plan.major_a, extents.m, bits[0]),
+            in_lines(plan.repacks.b, plan.major_b, extents.n, bits[1]),
+        ];
+        let lines = asked[0] * of_line[0] + asked[1] * of_line[1];
+        let received = bytes(m, bits[0]) * of_line[0] + bytes(n, bits[1]) * of_line[1];
         let matrix = |rows: usize, bits: usize| rows as f64 * extents.k as f64 * bits as f64 / 8.0 * groups as f64;
         let whole = [matrix(extents.m, bits[0]), matrix(extents.n, bits[1])];
         let large = whole.map(|bytes| bytes >= 0.5 * whole[0].max(whole[1]));
         let (extent, tile) = ([extents.m, extents.n], [m, n]);
         // Blocks that load an operand's rows for one another are beside one another along the other one.
         let (sharing, others) = ([plan.cluster.n, plan.cluster.m], |i: usize| extent[1 - i].div_ceil(tile[1 - i]));
-        let twice = |i: usize| {
-            let asking = others(i).div_ceil(sharing[i]).max(1) as f64;
-            let apart = plan.cluster.blocks() > 1 && sharing[i] == 1;
-            whole[i] * (1.0 - 1.0 / asking) * if apart { TWICE.1 } else { TWICE.0 }
-        };
+        let asking = |i: usize| others(i).div_ceil(sharing[i]).max(1);
+        let alone = |i: usize| plan.cluster.blocks() > 1 && sharing[i] == 1;
+        let twice = |i: usize| whole[i] * (1.0 - 1.0 / asking(i) as f64) * if alone(i) { TWICE.1 } else { TWICE.0 };
+        let apart = (0..2).any(|i| large[i] && alone(i) && asking(i) > 1);
         let along_k = [plan.major_a, plan.major_b].map(|major| spec.loader.is_tma() && matches!(major, MajorId::K));
         let beyond = |i: usize| {
             let rows = extent[i].div_ceil(tile[i]) as f64 * tile[i] as f64 - extent[i] as f64;
             groups as f64 * (k * bits[i] / 8).div_ceil(LINE) as f64 * rows * others(i) as f64 / sharing[i] as f64
         };
         let of = |wanted: [bool; 2], part: &dyn Fn(usize) -> f64| (0..2).filter(|&i| wanted[i]).map(part).sum();
-        Operands { asked, lines, whole, large, twice: of(large, &twice), beyond: of(along_k, &beyond) }
+        Operands { asked, lines, received, whole, large, twice: of(large, &twice), apart, beyond: of(along_k, &beyond) }
     }
 
     /// What all blocks ask for, of so many K tiles.
@@ -365,7 +381,7 @@ impl Walk {
 
 /// Cycles in which a K tile is requested: by threads that copy it or, where TMA brings it, by one, of an operand along K a box each
 /// line, of one along M or N a box for as many of these.
-fn requested(model: &Model<'_>, shares: bool) -> f64 {
+fn requested(model: &Model<'_>, shares: bool, apart: bool) -> f64 {
     if !model.spec.loader.is_tma() {
         let widths = model.plan.widths;
         let rate = if widths.a.min(widths.b) < CP_ASYNC_ALIGNMENT { COPIED.1 } else { COPIED.0 };
@@ -377,7 +393,7 @@ fn requested(model: &Model<'_>, shares: bool) -> f64 {
         (contiguous * bits / 8).div_ceil(LINE)
     };
     let all = boxes(model.plan.major_a, m, model.spec.a.bits()) + boxes(model.plan.major_b, n, model.spec.b.bits());
-    let several = if shares { MULTICAST * (k * model.spec.a.bits() / 8).div_ceil(LINE) as f64 } else { 0.0 };
+    let several = if shares { MULTICAST.0 + if apart { MULTICAST.1 } else { 0.0 } } else { 0.0 };
     ISSUE.0 + (all - 1) as f64 * ISSUE.1 + several
 }
 
@@ -397,7 +413,7 @@ fn promoted(model: &Model<'_>, busy: f64) -> f64 {
 
 /// What power makes of the time of products in a kernel of as many seconds.
 fn growth(seconds: f64) -> f64 {
-    1.0 + POWER.1 * (seconds / POWER.0).log10().max(0.0)
+    (1.0 + POWER.1 * (seconds / POWER.0).log10()).max(LEAST_POWER)
 }
 
 #[cfg(test)]
@@ -504,6 +520,19 @@ mod tests {
                 (256, 6144, 4096),
                 choice(S::WARP_SPECIALIZED, K::PERSISTENT, false, (128, 96, 64), (1, 2, 1), 1),
                 29.4,
+            ),
+            // The larger operand for two blocks, and for each.
+            (
+                &desc(Dtype::Bf16),
+                (128, 4096, 4096),
+                choice(S::WARP_SPECIALIZED, K::PERSISTENT, true, (64, 64, 128), (1, 2, 1), 1),
+                16.2,
+            ),
+            (
+                &desc(Dtype::Bf16),
+                (128, 4096, 4096),
+                choice(S::WARP_SPECIALIZED, K::PERSISTENT, true, (64, 64, 128), one, 1),
+                18.5,
             ),
             // A last wave of few blocks, and of many.
             (
