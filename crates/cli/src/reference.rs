@@ -61,11 +61,13 @@ impl Sums {
     /// How much a right sum of `k` products may be off, relative to ‖a_i‖·‖b_j‖.
     fn error(self, k: usize) -> f64 {
         let root = |k: usize| (k as f64).sqrt();
+        // A few products are cut off at the last of the 14 bits of the largest: 2^-13 of it, however few they are.
+        let cut = |k: usize| 2f64.powi(-16) * root(k + 64);
         let narrow = match self.narrow {
             None => 0.0,
-            Some(AccumulationId::FAST_ACCUM) => 2f64.powi(-16) * root(k),
+            Some(AccumulationId::FAST_ACCUM) => cut(k),
             // By Cauchy and Schwarz, the sum of what each part may be off.
-            Some(AccumulationId::PROMOTED) => 2f64.powi(-16) * root(k.min(PROMOTION)),
+            Some(AccumulationId::PROMOTED) => cut(k.min(PROMOTION)),
         };
         narrow
             + root(k)
@@ -146,6 +148,15 @@ mod tests {
         let b = Dense::of(&matrices([2, 3, 1], Order::RowMajor, &[1.0, 1.0, 1.0, 1.0, 0.0, -1.0]));
         let all = product(&a, &b, WHOLE, |e, r, v| vec![(e, r, v[0].value)], |x, y| [x, y].concat()).unwrap();
         assert_eq!(all, [(0, 0, 6.0), (0, 1, 15.0), (1, 0, -2.0), (1, 1, -2.0)]);
+    }
+
+    #[test]
+    fn few_products_in_14_bits_are_off_by_the_last_of_them() {
+        let narrow = Sums { acc: Dtype::F32, narrow: Some(AccumulationId::PROMOTED) };
+        // 1 and 1.9 * 2^-13, of which nothing is left.
+        assert!((1.9 * 2f64.powi(-14)..2f64.powi(-12)).contains(&narrow.error(2)));
+        // Of many they are not all of the same sign.
+        assert!(narrow.error(128) < 1.3 * 2f64.powi(-16) * 128f64.sqrt());
     }
 
     #[test]
