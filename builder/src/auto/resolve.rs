@@ -549,7 +549,10 @@ fn with_tile(
         cluster: swapped(cluster),
         major_a: if transposed { major_b } else { major_a },
         major_b: if transposed { major_a } else { major_b },
-        widths: if transposed { CopyWidths { a: w.b, b: w.a, ..w } } else { w },
+        widths: CopyWidths {
+            d: stored(&spec, problem, facts),
+            ..if transposed { CopyWidths { a: w.b, b: w.a, ..w } } else { w }
+        },
         repacks: Repacks::NONE,
         whole_a: if transposed { whole_b } else { whole_a },
         whole_b: if transposed { whole_a } else { whole_b },
@@ -614,6 +617,20 @@ fn whole(spec: &Spec, problem: &Problem, facts: &OperandFacts) -> (bool, bool) {
         fits(if matches!(facts.order_a, Order::Row) { k } else { m }, spec.a.bits(), facts.widths.a),
         fits(if matches!(facts.order_b, Order::Row) { n } else { k }, spec.b.bits(), facts.widths.b),
     )
+}
+
+/// Bytes of D that are stored at a time. TMA, which stores what wgmma multiplied, clips lines at whole pieces of 16 bytes: it writes
+/// beyond D's last column where a line's end lies inside one (seen on an H200).
+fn stored(spec: &Spec, problem: &Problem, facts: &OperandFacts) -> usize {
+    let width = facts.widths.d;
+    if spec.instruction != InstructionId::WGMMA {
+        return width;
+    }
+    let Mnk { m, n, .. } = problem.bound();
+    let extent = if matches!(facts.order_d, Order::Row) { n } else { m };
+    // A power of two of at most 16 bytes, so that what wraps does not matter.
+    let line = extent.wrapping_mul(spec.d.bits()) / 8;
+    if line == 0 { width } else { width.min(1 << line.trailing_zeros().min(4)) }
 }
 
 /// The deepest pipeline to consider: four stages hide the latency of device memory behind K tiles of this size.
