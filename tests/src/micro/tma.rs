@@ -187,6 +187,13 @@ fn stores() -> Vec<(TensorMapSpec, Vec<i32>)> {
             list.push((s, vec![192, 25]));
         }
     }
+    // Lines that end inside a piece of 16 bytes.
+    for (element, extent) in [(U8, 77), (Bf16, 37), (F32, 19), (Bf16, 33), (Bf16, 39)] {
+        list.push((
+            spec(element, 0, &[extent, 6], &[160], &[32 / element.bytes() * 2, 4]),
+            vec![(64 / element.bytes()) as i32, 1],
+        ));
+    }
     list.push((spec(F32, 0, &[300], &[], &[64]), vec![60]));
     list.push((spec(F32, 0, &[300], &[], &[64]), vec![260]));
     list.push((spec(U16, 0, &[40, 9, 7], &[80, 720], &[16, 3, 4]), vec![32, 7, 5]));

@@ -193,7 +193,10 @@ impl Run<'_> {
                 if matches!(op.direction, BulkDirection::Store { .. }) && c.iter().any(|c| *c < 0) {
                     return Err(illegal(format!("a store at negative coordinates {c:?}, an illegal instruction")));
                 }
-                let pieces = box_pieces(&spec, &c, offset);
+                let mut pieces = box_pieces(&spec, &c, offset);
+                if matches!(op.direction, BulkDirection::Store { reduce: None }) {
+                    pieces.iter_mut().for_each(Piece::widen);
+                }
                 map = Some(spec);
                 pieces
             }

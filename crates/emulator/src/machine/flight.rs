@@ -16,6 +16,15 @@ pub(crate) struct Piece {
     pub global: u64,
 }
 
+impl Piece {
+    /// As it is stored: TMA clips lines at whole pieces, and so writes beyond the end of one whose bytes are no multiple of 16.
+    pub(crate) fn widen(&mut self) {
+        if self.begin < self.end {
+            self.end = self.len;
+        }
+    }
+}
+
 /// Where a bulk load comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
