@@ -77,12 +77,14 @@ fn entry(case: &Prepared, narrow: Option<AccumulationId>, batch: usize, out: &mu
         Dtype::I32 => 0.0,
         _ => 2.0 * ROUNDING,
     } * (k as f64).sqrt();
+    // A few products are cut off at the last of the 14 bits of the largest: 2^-13 of it, however few they are.
+    let cut = |k: usize| 2f64.powi(-16) * ((k + 64) as f64).sqrt();
     let unit = unit
         + match narrow {
             None => 0.0,
-            Some(AccumulationId::FAST_ACCUM) => 2f64.powi(-16) * (k as f64).sqrt(),
+            Some(AccumulationId::FAST_ACCUM) => cut(k),
             // By Cauchy and Schwarz, the sum of what each part may be off.
-            Some(AccumulationId::PROMOTED) => 2f64.powi(-16) * (k.min(128) as f64).sqrt(),
+            Some(AccumulationId::PROMOTED) => cut(k.min(128)),
         };
     out.par_chunks_mut(n).enumerate().for_each(|(row, out)| {
         let a = &a[row * k..][..k];

@@ -11,7 +11,7 @@ use warpwright::runtime::backend::{Backend, BackendExecutable, BackendGraph, Bac
 use warpwright::runtime::{
     CaptureError, Invocation, KernelInfo, LoadError, MemoryError, Program, StreamError, TensorMapFault, TensorMapSpec,
 };
-use warpwright::{BuildError, DeviceInfo, PlanError, RunError, ScheduleId, SchedulerId, Space};
+use warpwright::{BuildError, DeviceInfo, PlanError, RunError, ScheduleId, SchedulerId, Space, Stream, WorkspacePtr};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -29,6 +29,34 @@ struct StandIn {
     counts: Arc<Counts>,
 }
 
+/// Calls of so many bytes of workspace and launches in captures: refused on a stream that nothing was allocated for, taken on one that was
+/// prepared and with the caller's own; then calls that allocate nothing.
+fn captures(
+    device: &Device,
+    counts: &Counts,
+    warm: &Stream,
+    (needed, launches): (usize, usize),
+    mut run: impl FnMut(&Stream, Option<WorkspacePtr>) -> std::result::Result<(), RunError>,
+) -> Result {
+    let cold = device.new_stream()?;
+    match cold.capture(|stream| run(stream, None)) {
+        Err(CaptureError::Body(RunError::Workspace(_))) => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    assert_eq!(load(&counts.launches), 0);
+    let _ = warm.capture(|stream| run(stream, None))?;
+    let own = vec![0u8; needed + 256];
+    let address = (own.as_ptr() as u64).next_multiple_of(256);
+    let _ = cold.capture(|stream| run(stream, Some(WorkspacePtr { address, bytes: needed })))?;
+    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 2 * launches));
+    let before = ALLOCATIONS.with(Cell::get);
+    for _ in 0..10 {
+        run(warm, None)?;
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    Ok(())
+}
+
 #[test]
 fn workspace_of_copies_is_there_before_a_capture_or_is_the_callers() -> Result {
     let (device, counts) = StandIn::device(DeviceInfo::h200());
@@ -38,25 +66,12 @@ fn workspace_of_copies_is_there_before_a_capture_or_is_the_callers() -> Result {
         (Tensor::<bf16>::zeros(1024, 1001)?, Tensor::<bf16>::column_major(1001, 1024)?, Tensor::zeros(1024, 1024)?);
     // Lines of 2002 bytes, in copies 2048 apart.
     assert_eq!(gemm.prepare(&problem)?, 2 * 1024 * 2048);
-    let cold = device.new_stream()?;
-    match cold.capture(|stream| gemm.run(stream, &a, &b, &mut d)) {
-        Err(CaptureError::Body(RunError::Workspace(_))) => {}
-        other => return Err(format!("{other:?}").into()),
-    }
-    assert_eq!(load(&counts.launches), 0);
     let warm = device.new_stream()?;
     let needed = gemm.prepare_on(&warm, &problem)?;
-    let _ = warm.capture(|stream| gemm.run(stream, &a, &b, &mut d))?;
-    let own = vec![0u8; needed + 256];
-    let address = (own.as_ptr() as u64).next_multiple_of(256);
-    let workspace = warpwright::WorkspacePtr { address, bytes: needed };
-    let _ = cold.capture(|stream| gemm.run_in(stream, &a, &b, &mut d, Some(workspace)))?;
-    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 4));
-    let before = ALLOCATIONS.with(Cell::get);
-    for _ in 0..10 {
-        gemm.run(&warm, &a, &b, &mut d)?;
-    }
-    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    captures(&device, &counts, &warm, (needed, 2), |stream, workspace| match workspace {
+        None => gemm.run(stream, &a, &b, &mut d),
+        own => gemm.run_in(stream, &a, &b, &mut d, own),
+    })?;
     // What its user does not let it copy takes none.
     let gemm = gemm.repacks(false);
     assert_eq!(gemm.prepare(&problem)?, 0);
@@ -387,25 +402,11 @@ fn workspace_of_a_split_is_there_before_a_capture_or_is_the_callers() -> Result 
         (Tensor::<f16>::zeros(64, 16384)?, Tensor::<f16>::column_major(16384, 64)?, Tensor::<f16>::zeros(64, 64)?);
     let needed = gemm.prepare(&problem)?;
     assert!(needed > 0, "K is not split");
-    // Compiled, but nothing was allocated for this stream.
-    let cold = device.new_stream()?;
-    match cold.capture(|stream| gemm.run(stream, &a, &b, &mut d)) {
-        Err(CaptureError::Body(RunError::Workspace(_))) => {}
-        other => return Err(format!("{other:?}").into()),
-    }
-    assert_eq!(load(&counts.launches), 0);
     let warm = device.new_stream()?;
     assert_eq!(gemm.prepare_on(&warm, &problem)?, needed);
-    let _ = warm.capture(|stream| gemm.run(stream, &a, &b, &mut d))?;
-    let own = vec![0u8; needed + 256];
-    let address = (own.as_ptr() as u64).next_multiple_of(256);
-    let workspace = warpwright::WorkspacePtr { address, bytes: needed };
-    let _ = cold.capture(|stream| gemm.run_in(stream, &a, &b, &mut d, Some(workspace)))?;
-    assert_eq!((load(&counts.loads), load(&counts.launches)), (1, 2));
-    let before = ALLOCATIONS.with(Cell::get);
-    for _ in 0..10 {
-        gemm.run(&warm, &a, &b, &mut d)?;
-    }
-    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    captures(&device, &counts, &warm, (needed, 1), |stream, workspace| match workspace {
+        None => gemm.run(stream, &a, &b, &mut d),
+        own => gemm.run_in(stream, &a, &b, &mut d, own),
+    })?;
     Ok(())
 }
