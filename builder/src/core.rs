@@ -16,7 +16,9 @@ use warpwright_runtime::{
     Device, Executable, Invocation, Program, RawView, Stream, WorkspaceError, WorkspaceLayout, WorkspacePtr,
 };
 use warpwright_schedulers::WorkspaceRegions;
-use warpwright_spec::{Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check};
+use warpwright_spec::{
+    CopyWidths, Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check,
+};
 
 /// A spec on a device. Cheap to clone; clones share their plans.
 #[derive(Clone)]
@@ -292,10 +294,7 @@ impl Core {
     /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major.
     fn usual_facts(&self, problem: &Problem) -> OperandFacts {
         // Copies are of powers of two, and elements begin at multiples of their size.
-        let width = |bytes: usize, bits: usize| {
-            let permitted = if bytes == 0 { 1 } else { 1 << bytes.trailing_zeros().min(4) };
-            permitted.max(bits / 8)
-        };
+        let width = |bytes: usize, bits: usize| CopyWidths::dividing(bytes.max(1)).max(bits / 8);
         let order_d = self.spec.order_d.unwrap_or(Order::Row);
         let mut facts = OperandFacts {
             order_a: self.spec.order_a.unwrap_or(Order::Row),
@@ -317,7 +316,7 @@ impl Core {
 fn apart(workspace: WorkspacePtr, arguments: &Arguments<'_>, bound: &Bound<'_>) -> Result<(), WorkspaceError> {
     let WorkspacePtr { address, bytes: needed } = workspace;
     let check = |name: &dyn Fn() -> String, view: RawView<'_>| {
-        let bytes = view.layout().span(view.dtype()).map_or(0, |n| view.dtype().packed_bytes(n));
+        let bytes = view.needed_bytes();
         let before = view.address().saturating_add(bytes as u64) <= address;
         let behind = address.saturating_add(needed as u64) <= view.address();
         if needed == 0 || bytes == 0 || before || behind {

@@ -15,9 +15,6 @@ pub(crate) struct Call<'a> {
     pub(crate) arguments: Arguments<'a>,
 }
 
-/// The widest copy that is asked for, in bytes; what empty operands and those that are not there count as.
-pub(crate) const WIDEST: usize = 16;
-
 /// Checks the operands of a call against one another and against the kernel's spec and epilogue, whose arguments it puts into
 /// `bound`.
 pub(crate) fn infer<'a>(
@@ -42,7 +39,7 @@ pub(crate) fn infer<'a>(
     check_batch("B", batch_b, batch)?;
     let mnk = Mnk { m, n, k };
     epilogue.bind_in(bound, given.epilogue, OutputShape { batch, m, n }, space)?;
-    let (mut order_c, mut align_c) = (None, WIDEST);
+    let (mut order_c, mut align_c) = (None, CopyWidths::WIDEST);
     for (i, leaf) in epilogue.leaves().iter().enumerate() {
         let view = match leaf.kind {
             LeafKind::Source(_) | LeafKind::Tile(_) => bound.view(i),
@@ -120,27 +117,24 @@ fn check_space(operand: &dyn Fn() -> String, given: Space, empty: bool, expected
     if given == expected || empty { Ok(()) } else { Err(RunError::WrongDevice { operand: operand(), given, expected }) }
 }
 
-/// Elements begin at multiples of their size: devices fault elsewhere, where the CPU reads them all the same.
 fn check_whole(operand: &str, view: &RawView<'_>) -> Result<(), RunError> {
-    let (dtype, address) = (view.dtype(), view.address());
-    if view.is_empty() || address.is_multiple_of((dtype.bits() / 8).max(1) as u64) {
+    if view.is_empty() || view.begins_at_an_element() {
         return Ok(());
     }
-    Err(RunError::InsideElement { operand: operand.into(), dtype, address })
+    Err(RunError::InsideElement { operand: operand.into(), dtype: view.dtype(), address: view.address() })
 }
 
 fn check_memory(operand: &str, view: &RawView<'_>) -> Result<(), RunError> {
-    let needed = view.layout().span(view.dtype()).map_or(usize::MAX, |n| view.dtype().packed_bytes(n));
-    let given = view.bytes();
+    let (needed, given) = (view.needed_bytes(), view.bytes());
     if given >= needed { Ok(()) } else { Err(RunError::Short { operand: operand.into(), needed, given }) }
 }
 
-/// What every address of an operand is a multiple of, in bytes: a power of two of at most [`WIDEST`].
+/// What every address of an operand is a multiple of, in bytes: a power of two of at most [`CopyWidths::WIDEST`].
 fn alignment(operand: &dyn Fn() -> String, dtype: Dtype, empty: bool, given: usize) -> Result<usize, RunError> {
     match given {
-        _ if empty => Ok(WIDEST),
+        _ if empty => Ok(CopyWidths::WIDEST),
         0 => Err(RunError::Misaligned { operand: operand(), dtype, given }),
-        _ => Ok(given.min(WIDEST)),
+        _ => Ok(given.min(CopyWidths::WIDEST)),
     }
 }
 

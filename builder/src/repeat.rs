@@ -5,10 +5,9 @@ use warpwright_epilogue::{LeafKind, OutputShape, Program};
 use warpwright_kernels::Arguments;
 use warpwright_kernels::lower::{DeviceCall, RepeatedCall};
 use warpwright_runtime::{Device, Space, Strided};
-use warpwright_spec::{Mnk, Spec};
+use warpwright_spec::{CopyWidths, Mnk, Spec};
 
 use crate::error::RunError;
-use crate::infer::WIDEST;
 
 /// A call that was launched.
 pub(crate) struct Repeat {
@@ -17,7 +16,7 @@ pub(crate) struct Repeat {
     call: DeviceCall,
 }
 
-/// How an operand lies: alignment is never asked for beyond [`WIDEST`] bytes, so that all addresses of one offset from multiples
+/// How an operand lies: alignment is never asked for beyond [`CopyWidths::WIDEST`] bytes, so that all addresses of one offset from multiples
 /// of it are alike.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Lies {
@@ -45,7 +44,7 @@ impl Repeat {
         let Arguments { a, b, d, .. } = given;
         let lies = |dtype: warpwright_numeric::Dtype, layout: Strided, address: u64| {
             let bytes = dtype.packed_bytes(layout.span(dtype).ok()?);
-            Some(Lies { layout, offset: address % WIDEST as u64, bytes })
+            Some(Lies { layout, offset: address % CopyWidths::WIDEST as u64, bytes })
         };
         let operands = [
             lies(a.dtype(), a.layout(), a.address())?,
@@ -66,7 +65,9 @@ impl Repeat {
             (d.layout(), Given { address: d.address(), bytes: d.bytes() }),
         ];
         let fits = self.operands.iter().zip(&operands).all(|(lies, (layout, given))| {
-            given.bytes >= lies.bytes && given.address % WIDEST as u64 == lies.offset && *layout == lies.layout
+            given.bytes >= lies.bytes
+                && given.address % CopyWidths::WIDEST as u64 == lies.offset
+                && *layout == lies.layout
         });
         let end = |i: usize| operands[i].1.address.checked_add(self.operands[i].bytes as u64);
         let apart = |i: usize| match (end(2), end(i)) {

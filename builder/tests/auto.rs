@@ -4,12 +4,17 @@
 
 use warpwright_arch::{ArchId, DeviceInfo};
 use warpwright_builder::auto::{
-    Decided, OperandFacts, Prediction, alternatives, explain, predict, resolve, resolve_choice, resolve_decided,
-    resolve_split,
+    Decided, OperandFacts, PlanError, Prediction, alternatives, explain, predict, resolve, resolve_choice,
+    resolve_decided,
 };
 use warpwright_builder::tune::PlanChoice;
 use warpwright_numeric::Dtype;
 use warpwright_spec::{CopyWidths, GemmDesc, KernelPlan, Mnk, Order, Problem, Repacks, ScheduleId, SchedulerId, Spec};
+
+fn split(spec: &Spec, device: &DeviceInfo, problem: &Problem, parts: Option<usize>) -> Result<KernelPlan, PlanError> {
+    let decided = Decided { parts, ..Decided::default() };
+    resolve_decided(spec, device, problem, &OperandFacts::K_MAJOR, &decided)
+}
 
 fn devices() -> [(DeviceInfo, ArchId); 4] {
     [
@@ -54,13 +59,7 @@ fn long_k_is_split_until_the_device_is_full() {
             assert_eq!(plan.spec.scheduler, SchedulerId::SPLIT_K, "{of}");
             assert!(prediction.pieces * 2 >= device.sms as usize, "{of}");
             assert_eq!(prediction.waves, 1, "{of}");
-            let whole = resolve_split(
-                &spec(tag),
-                &device,
-                &Problem::dense(problem.0, problem.1, problem.2),
-                &OperandFacts::K_MAJOR,
-                Some(1),
-            );
+            let whole = split(&spec(tag), &device, &Problem::dense(problem.0, problem.1, problem.2), Some(1));
             let whole = predict(&whole.unwrap(), &device, &Problem::dense(problem.0, problem.1, problem.2));
             assert!(prediction.seconds < 0.5 * whole.seconds, "{of}");
         }
@@ -161,14 +160,14 @@ fn a_named_split_splits_and_one_part_keeps_auto_from_it() {
     let (device, problem) = (DeviceInfo::a100(), Problem::dense(4096, 4096, 4096));
     for scheduler in [SchedulerId::SPLIT_K, SchedulerId::SPLIT_K_SERIAL] {
         let spec = GemmDesc { scheduler, ..GemmDesc::new(ArchId::SM80, Dtype::F16, Dtype::F32) }.spec().unwrap();
-        let resolved = |device, parts| resolve_split(&spec, device, &problem, &OperandFacts::K_MAJOR, parts).unwrap();
+        let resolved = |device, parts| split(&spec, device, &problem, parts).unwrap();
         assert!(resolved(&device, None).splits >= 2);
         assert_eq!(resolved(&device, Some(7)).splits, 7);
         // The CPU's answer is the same whatever it is.
         assert_eq!(resolved(&DeviceInfo::host(), None).splits, 4);
     }
     let long = Problem::dense(256, 256, 65536);
-    let plan = resolve_split(&spec(ArchId::SM80), &device, &long, &OperandFacts::K_MAJOR, Some(1)).unwrap();
+    let plan = split(&spec(ArchId::SM80), &device, &long, Some(1)).unwrap();
     assert_eq!((plan.spec.scheduler, plan.splits), (SchedulerId::PERSISTENT, 1));
 }
 
@@ -198,7 +197,7 @@ fn explanations_show_every_term() {
     {
         assert!(text.contains(term), "`{term}` is not in\n{text}");
     }
-    let whole = resolve_split(&spec(ArchId::SM80), &device, &problem, &OperandFacts::K_MAJOR, Some(1)).unwrap();
+    let whole = split(&spec(ArchId::SM80), &device, &problem, Some(1)).unwrap();
     assert!(!explain(&whole, &device, &problem).contains("split"));
 }
 
@@ -212,7 +211,7 @@ fn problems_of_every_size_are_planned_or_refused() {
                 [(64, 1, None), (0, 3, None), (usize::MAX, usize::MAX, None), (64, 1, Some(usize::MAX)), (64, 0, None)]
             {
                 let problem = Problem::batched(m, n, k, batch);
-                match resolve_split(&spec(tag), &device, &problem, &OperandFacts::K_MAJOR, splits) {
+                match split(&spec(tag), &device, &problem, splits) {
                     Ok(plan) => {
                         let prediction = predict(&plan, &device, &problem);
                         let of = format!("{batch} of {m} x {n} x {k} on {}: {prediction:?}", device.name);

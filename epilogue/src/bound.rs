@@ -457,19 +457,19 @@ impl Check {
     /// Whether memory is where the GEMM runs, as much as its extents span, and of whole elements.
     fn memory(&self, view: &RawView<'_>) -> Result<(), BindError> {
         let (argument, what) = (self.argument, self.kind.name());
-        let (space, dtype, bytes, address) = (view.space(), view.dtype(), view.bytes(), view.address());
+        let (space, bytes) = (view.space(), view.bytes());
         if self.output.batch == 0 || self.output.m == 0 || self.output.n == 0 {
             return Ok(());
         }
         if space != self.space {
             return Err(BindError::Space { argument, what, given: space, expected: self.space });
         }
-        let needed = view.layout().span(dtype).map_or(usize::MAX, |n| dtype.packed_bytes(n));
+        let needed = view.needed_bytes();
         if bytes < needed {
             return Err(BindError::Memory { argument, what, needed, given: bytes });
         }
-        if needed > 0 && !address.is_multiple_of((dtype.bits() / 8).max(1) as u64) {
-            return Err(BindError::InsideElement { argument, what, dtype, address });
+        if needed > 0 && !view.begins_at_an_element() {
+            return Err(BindError::InsideElement { argument, what, dtype: view.dtype(), address: view.address() });
         }
         Ok(())
     }

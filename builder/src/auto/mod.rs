@@ -17,4 +17,4 @@ pub use error::PlanError;
 pub use explain::explain;
 pub use facts::OperandFacts;
 pub use model::{Prediction, predict};
-pub use resolve::{Decided, alternatives, ranked, resolve, resolve_choice, resolve_decided, resolve_split};
+pub use resolve::{Decided, alternatives, ranked, resolve, resolve_choice, resolve_decided};

@@ -24,31 +24,16 @@ pub fn resolve(
     resolve_decided(spec, device, problem, facts, &Decided::default())
 }
 
-/// As [`resolve`], with the number of parts that K is cut into, where it is given: the scheduler, if it is open, is then
-/// `SplitK` for more than one.
-///
-/// # Errors
-/// As there.
-pub fn resolve_split(
-    spec: &Spec,
-    device: &DeviceInfo,
-    problem: &Problem,
-    facts: &OperandFacts,
-    parts: Option<usize>,
-) -> Result<KernelPlan, PlanError> {
-    resolve_decided(spec, device, problem, facts, &Decided { parts, ..Decided::default() })
-}
-
 /// What a caller decides of a plan that no slot of a spec names.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Decided {
-    /// Parts that K is cut into.
+    /// Parts that K is cut into: the scheduler, if it is open, is then `SplitK` for more than one.
     pub parts: Option<usize>,
     /// Whether operands that the schedule's own loader cannot address are copied into workspace first.
     pub repacks: Option<bool>,
 }
 
-/// As [`resolve_split`], with all that is decided so.
+/// As [`resolve`], with what the caller decides.
 ///
 /// # Errors
 /// As there.
@@ -628,9 +613,8 @@ fn stored(spec: &Spec, problem: &Problem, facts: &OperandFacts) -> usize {
     }
     let Mnk { m, n, .. } = problem.bound();
     let extent = if matches!(facts.order_d, Order::Row) { n } else { m };
-    // A power of two of at most 16 bytes, so that what wraps does not matter.
-    let line = extent.wrapping_mul(spec.d.bits()) / 8;
-    if line == 0 { width } else { width.min(1 << line.trailing_zeros().min(4)) }
+    // A copy is of a power of two of bytes, so that what wraps does not matter.
+    width.min(CopyWidths::dividing(extent.wrapping_mul(spec.d.bits()) / 8))
 }
 
 /// The deepest pipeline to consider: four stages hide the latency of device memory behind K tiles of this size.

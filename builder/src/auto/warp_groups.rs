@@ -4,8 +4,9 @@ use super::model::{Model, Prediction, memory_bytes};
 use super::resolve::CP_ASYNC_ALIGNMENT;
 use super::tiles::LINE;
 use warpwright_arch::DeviceInfo;
+use warpwright_kernels::lower;
 use warpwright_schedulers::{TileSpace, decompose};
-use warpwright_spec::{MajorId, Mnk, PROMOTION, Problem, ScheduleId, SchedulerId};
+use warpwright_spec::{CopyWidths, KernelPlan, MajorId, Mnk, PROMOTION, Problem, ScheduleId, SchedulerId};
 
 /// Launch, descriptors, barriers and the first loads of a kernel, in seconds. This and what follows is fitted to an H200's times of
 /// bf16 kernels where nothing else is said (`benches/results/h200_auto.md`).
@@ -57,10 +58,6 @@ const EPILOGUE_BYTES: f64 = 10.6;
 const EPILOGUE_CYCLES: f64 = 516.0;
 /// What rows of fewer bytes in a slab of D take longer, each.
 const NARROW_SLAB: (usize, f64) = (64, 1.17);
-/// Bytes of D that TMA asks alignment to.
-const WIDEST: usize = 16;
-/// Rows of a slab of D that no TMA stores.
-const SLAB_ROWS: usize = 16;
 /// Of plans whose times are as good as one, those are taken whose D is contiguous along the kernel's columns: more of them were measured.
 const ALONG_ROWS: f64 = 1.003;
 /// Cycles from one of two groups that take turns to the other, and what each slab that one of them stores takes of the other's.
@@ -212,12 +209,13 @@ fn slabs(model: &Model<'_>) -> f64 {
     model.plan.tile.n.div_ceil(columns) as f64
 }
 
-/// Stores of 16 bytes of a line of D that is aligned to `width` bytes, of which a warp has `part` at once. What TMA cannot store is stored
-/// by as many bytes as lines are aligned to, or, where these are few, by aligned vectors, of which one a part is stored in four pieces.
-fn accesses(width: usize, element: usize, part: usize) -> f64 {
-    match 4 * width <= WIDEST.min(8 * element) {
-        true => 1.0 + 3.0 * WIDEST as f64 / part as f64,
-        false => WIDEST as f64 / width as f64,
+/// Stores for 16 bytes of a line of D, of which a warp has `part` bytes at once. What TMA cannot store is stored by as many bytes as lines
+/// are aligned to, or, where these are few, by aligned vectors, of which one a part is stored in four pieces.
+fn accesses(plan: &KernelPlan, part: usize) -> f64 {
+    const WIDEST: f64 = CopyWidths::WIDEST as f64;
+    match lower::stores_are_shifted(plan) {
+        true => 1.0 + 3.0 * WIDEST / part as f64,
+        false => WIDEST / plan.widths.d.clamp(1, CopyWidths::WIDEST) as f64,
     }
 }
 
@@ -227,8 +225,8 @@ fn stored(model: &Model<'_>) -> f64 {
     let slab = plan.resources.accumulators.subtile_n * spec.d.bits() / 8;
     // Along the kernel's rows a warp group's slabs have 64 of them.
     let slower = if !plan.along_rows() && slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 };
-    let part = if plan.along_rows() { SLAB_ROWS * spec.d.bits() / 8 } else { slab };
-    let narrow = slower * accesses(plan.widths.d.clamp(1, WIDEST), spec.d.bits() / 8, part);
+    let part = if plan.along_rows() { lower::SLAB_ROWS * spec.d.bits() / 8 } else { slab };
+    let narrow = slower * accesses(plan, part);
     let groups = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1 } else { plan.resources.warp_groups(spec) };
     narrow * (m * n) as f64 * model.output_bytes() / (EPILOGUE_BYTES * groups as f64) + EPILOGUE_CYCLES
 }

@@ -6,9 +6,6 @@ use warpwright_numeric::Dtype;
 use warpwright_runtime::{Order as Memory, Strided};
 use warpwright_spec::{Alignment, CopyWidths, Mnk, Order, Problem, Spec, default_output};
 
-/// Bytes of the widest copy.
-const WIDEST: usize = 16;
-
 /// What a kernel takes at best that waits for device memory alone, behind a flushed cache and timed by events: seconds, and the
 /// part of the data sheet's bandwidth. Measured on one H200 with bulk copies (4.3 µs + bytes / 4.6 TB/s).
 const FLOOR: (f64, f64) = (4.3e-6, 4.6 / 4.8);
@@ -85,7 +82,7 @@ impl RaceProblem {
     pub(crate) fn facts(&self) -> OperandFacts {
         let layouts = self.layouts();
         let width = |operand: usize, dtype: Dtype, order: Order| {
-            layouts[operand].alignment(0, dtype, memory(order)).clamp(1, WIDEST)
+            layouts[operand].alignment(0, dtype, memory(order)).clamp(1, CopyWidths::WIDEST)
         };
         let d = width(2, self.d, self.order_d);
         OperandFacts {
@@ -93,7 +90,12 @@ impl RaceProblem {
             order_b: self.order_b,
             order_c: self.order_d,
             order_d: self.order_d,
-            widths: CopyWidths { a: width(0, self.a, self.order_a), b: width(1, self.b, self.order_b), c: WIDEST, d },
+            widths: CopyWidths {
+                a: width(0, self.a, self.order_a),
+                b: width(1, self.b, self.order_b),
+                c: CopyWidths::WIDEST,
+                d,
+            },
         }
     }
 

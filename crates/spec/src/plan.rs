@@ -16,6 +16,16 @@ pub struct CopyWidths {
     pub c: usize,
 }
 
+impl CopyWidths {
+    /// Bytes of the widest copy that is asked for; what empty operands and those that are not there count as.
+    pub const WIDEST: usize = 16;
+
+    /// The widest copy where all addresses are multiples of so many bytes.
+    pub const fn dividing(bytes: usize) -> usize {
+        1 << (bytes | CopyWidths::WIDEST).trailing_zeros()
+    }
+}
+
 /// Operands that are copied into workspace first, in rows that TMA can address, in the kernel's terms.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Repacks {

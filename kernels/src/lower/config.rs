@@ -75,7 +75,12 @@ impl Tile {
 }
 
 /// Rows of accumulators that a warp stages at a time: those of one mma.
-pub(crate) const SLAB_ROWS: usize = 16;
+pub const SLAB_ROWS: usize = 16;
+
+/// Whether lines of D begin anywhere, so that its stores are shifted against the vectors that threads have.
+pub fn stores_are_shifted(plan: &KernelPlan) -> bool {
+    Tile::of(plan).realigned
+}
 
 /// Elements of D in one vector, and whether stores are shifted against vectors. Direct stores have as many as D's alignment allows, up to
 /// eight, if the slab's extent along which D is contiguous and the whole slab are whole numbers of them, of a lane's; those below a word

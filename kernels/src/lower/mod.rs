@@ -33,6 +33,7 @@ mod shared;
 mod wgmma;
 
 pub use call::{CallError, DeviceCall, DeviceSide, DeviceWorkspace, EncodedMaps, RepeatedCall, call, workspace};
+pub use config::{SLAB_ROWS, stores_are_shifted};
 pub use maps::TensorMaps;
 pub use repack::{copy_bytes, repacked_bytes, source as repack_source};
 

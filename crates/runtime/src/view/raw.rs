@@ -82,6 +82,17 @@ macro_rules! shared_methods {
             self.parts.layout.strides
         }
 
+        /// Bytes from the address on that the elements span; the largest number where they cannot be counted.
+        pub fn needed_bytes(&self) -> usize {
+            let Parts { dtype, layout, .. } = self.parts;
+            layout.span(dtype).map_or(usize::MAX, |elements| dtype.packed_bytes(elements))
+        }
+
+        /// Whether the address is a multiple of an element's size: devices fault elsewhere, where the CPU reads all the same.
+        pub fn begins_at_an_element(&self) -> bool {
+            self.parts.address.is_multiple_of((self.parts.dtype.bits() / 8).max(1) as u64)
+        }
+
         /// Whether there are no elements.
         pub fn is_empty(&self) -> bool {
             self.parts.layout.is_empty()
