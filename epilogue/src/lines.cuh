@@ -122,7 +122,7 @@ struct NoScales {};
 // `offset` where the tile's numbers begin, in shared memory.
 template <class Op, class Store, bool along_rows, unsigned block, unsigned slab, unsigned offset>
 struct LineStep {
-    static constexpr unsigned length = along_rows ? cfg::tile_m : cfg::tile_n, lines = along_rows ? cfg::tile_n : cfg::tile_m;
+    static constexpr unsigned length = along_rows ? cfg::tile_m : cfg::output_n, lines = along_rows ? cfg::output_n : cfg::tile_m;
     static constexpr unsigned unit = length % 16 == 0 ? 16 : 8, units = length / unit;
     static constexpr unsigned span = block ? block : length, spans = (length + span - 1) / span;
 
@@ -184,7 +184,7 @@ struct LineStep {
             put(settled(number, line), out);
             if constexpr (block > 0) {
                 const unsigned row = w.tile_m * cfg::tile_m + (along_rows ? number * block : line);
-                const unsigned column = w.tile_n * cfg::tile_n + (along_rows ? line : number * block);
+                const unsigned column = w.tile_n * cfg::output_n + (along_rows ? line : number * block);
                 if (row < params.rows && column < params.columns) {
                     const unsigned of = along_rows ? column : row, which = (along_rows ? row : column) / block;
                     Store::template put<typename Op::Scale>(*scales, w.group, of, which, Op::code(whole));
@@ -203,7 +203,7 @@ struct LineStep {
     };
     template <int V>
     static __device__ __forceinline__ Settled<V> known(const Coordinates& c) {
-        const unsigned row = SubtileVisits::row_of(c) % cfg::tile_m, column = SubtileVisits::column_of(c) % cfg::tile_n;
+        const unsigned row = SubtileVisits::row_of(c) % cfg::tile_m, column = SubtileVisits::column_of(c) % cfg::output_n;
         Settled<V> x;
 #pragma unroll
         for (int v = 0; v < (Settled<V>::one ? 1 : V); ++v) {

@@ -9,7 +9,7 @@ __device__ __forceinline__ void replace(unsigned& x, unsigned y, bool wanted) { 
 template <class T, bool along>
 struct VectorAhead {
     static constexpr unsigned group = 64 % cfg::slab_columns == 0 ? 64 : cfg::slab_columns;
-    static constexpr unsigned groups = (cfg::tile_n + group - 1) / group, spans = (group + 63) / 64;
+    static constexpr unsigned groups = (cfg::output_n + group - 1) / group, spans = (group + 63) / 64;
     Vector<T, 2> held[groups][spans];
 
     // The tile begins at `column` of the kernel's `columns`.

@@ -37,7 +37,7 @@ struct SlabWriter {
 template <int V>
 __device__ __forceinline__ Coordinates user_coordinates(const Params& params, const Work& w, unsigned row, unsigned column) {
     row += w.tile_m * cfg::tile_m;
-    column += w.tile_n * cfg::tile_n;
+    column += w.tile_n * cfg::output_n;
     const unsigned first = cfg::vectors_along_rows ? row : column, end = cfg::vectors_along_rows ? params.rows : params.columns;
     const unsigned line = cfg::vectors_along_rows ? column : row, lines = cfg::vectors_along_rows ? params.columns : params.rows;
     const unsigned left = first < end ? end - first : 0;

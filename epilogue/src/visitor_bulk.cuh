@@ -73,7 +73,7 @@ struct BulkVisitor {
     __device__ __forceinline__ void begin(const Work& w) {
         vectors = fetch_vectors<Accumulators>(w);
         fetched = true;
-        if constexpr (cfg::has_source && cfg::lent_stages == 0) {
+        if constexpr (cfg::has_source && !cfg::lends_slabs) {
             if (!Epilogue(params.epilogue, w.group).reads_staged()) return;
             fetch<Accumulators>(w, 0);
             ahead = true;
@@ -172,7 +172,7 @@ struct BulkVisitor {
     template <class Accumulators>
     __device__ __forceinline__ bool inside(const Work& w, unsigned s) const {
         return w.tile_m * cfg::tile_m + Accumulators::row(s) + cfg::slab_rows <= params.rows &&
-               w.tile_n * cfg::tile_n + Accumulators::column(s) + cfg::slab_columns <= params.columns;
+               w.tile_n * cfg::output_n + Accumulators::column(s) + cfg::slab_columns <= params.columns;
     }
 
     // What values of lines become together, of a subtile and those behind it that share blocks with it (lines_fragments.cuh).
@@ -199,7 +199,7 @@ struct BulkVisitor {
             measure<Accumulators>(w, next, epilogue, values, others);
         }
         epilogue.settle(params, w, w.tile_m * cfg::tile_m + Accumulators::row(s) + row(0),
-                        w.tile_n * cfg::tile_n + Accumulators::column(s) + column(0));
+                        w.tile_n * cfg::output_n + Accumulators::column(s) + column(0));
     }
     template <class Accumulators>
     __device__ __forceinline__ void measure(const Work& w, unsigned s, const Epilogue& epilogue,
@@ -234,7 +234,7 @@ struct BulkVisitor {
         for (unsigned i = 0; i < 2 * Accumulators::parts; ++i) {
             rows[i] = coordinates<Accumulators>(w, i / 2 * Accumulators::slabs_n, i % 2);
         }
-        return Epilogue::fetch(params.epilogue, rows, w.tile_n * cfg::tile_n, params.columns);
+        return Epilogue::fetch(params.epilogue, rows, w.tile_n * cfg::output_n, params.columns);
     }
 
     // Waits until all but the last `pending` copies from slabs have read them.
@@ -281,7 +281,7 @@ struct BulkVisitor {
     template <class Accumulators>
     __device__ __forceinline__ Box box_of(const Work& w, unsigned s, unsigned b) const {
         const int row = w.tile_m * cfg::tile_m + first_row + s / Accumulators::slabs_n * 64 + Output::box_row(b);
-        const int column = w.tile_n * cfg::tile_n + Accumulators::column(s) + Output::box_column(b);
+        const int column = w.tile_n * cfg::output_n + Accumulators::column(s) + Output::box_column(b);
         return cfg::d_along_rows ? Box{row, column} : Box{column, row};
     }
 

@@ -3,12 +3,12 @@
 //   Scheduler   first(), next() → Work; fixup(work, accumulators), after which the CTA for which it is true holds the sum of
 //               all parts of the tile, and runs the epilogue
 //   Mainloop    Accumulators; run(work, accumulators), which leaves zeros where there is no K
-//               share(work): this block's part of its cluster's work; leads(): whether it has the part that ends up with the tile
-//               combine(accumulators): adds the parts of a cluster's blocks, true for the one that leads
+//               share(work): this block's part of its cluster's work; has_output(): whether it has a part of D, and then
+//               output(share): which; combine(accumulators, then): then(Outputs&) with that, which blocks may have to add up
 //               end_of_tile(), after which shared memory may be filled for the next tile
 //               takes(turn): whether this thread's warps compute that tile, else skip(work)
 //               has_producer: once all threads were at meet(), is_producer() threads call produce(scheduler, first, share), the others
-//               begin(), consume and end()
+//               begin() and consume
 //               alternates: warp groups take tiles in turn; await(turn) before a tile's products, pass(turn) in run(work,
 //               accumulators, issued), which calls issued() when no more instructions of the tile are to come
 //               roles.cuh has all this for mainloops of one role
@@ -33,6 +33,7 @@ struct Share {
 template <class Visitor, class Scheduler, class Mainloop>
 __device__ __forceinline__ void consume(const Params& params, Scheduler& scheduler, Mainloop& mainloop, unsigned shared) {
     using Accumulators = typename Mainloop::Accumulators;
+    using Outputs = typename Mainloop::Outputs;
     Visitor visitor(params, shared);
     const Share<Mainloop, typename Visitor::Epilogue> share{params, mainloop};
     unsigned turn = 0;
@@ -44,8 +45,9 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
         if constexpr (Mainloop::alternates) given = scheduler.next();
         if (mainloop.takes(turn)) {
             Accumulators accumulators;
+            const Work output = mainloop.output(work);
             // Who ends up with parts of a tile is not known yet.
-            if (work.whole() && mainloop.leads()) visitor.template begin<Accumulators>(work);
+            if (work.whole() && mainloop.has_output()) visitor.template begin<Outputs>(output);
             if constexpr (Mainloop::alternates) {
                 mainloop.await(turn);
                 mainloop.run(work, accumulators, [&] {
@@ -54,9 +56,10 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
             } else {
                 mainloop.run(work, accumulators);
             }
-            bool complete = work.last && mainloop.leads();
-            if (share.multiplies(work)) complete = mainloop.combine(accumulators) && scheduler.fixup(work, accumulators);
-            if (complete) visitor.run(work, accumulators);
+            mainloop.combine(accumulators, [&](Outputs& outputs) {
+                const bool complete = share.multiplies(work) ? scheduler.fixup(output, outputs) : work.last;
+                if (complete) visitor.run(output, outputs);
+            });
             mainloop.end_of_tile();
         } else {
             mainloop.skip(work);
@@ -87,7 +90,6 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
         } else {
             mainloop.begin();
             consume<Visitor>(params, scheduler, mainloop, shared);
-            mainloop.end();
         }
     } else {
         ptx::wait_for_grids_before();

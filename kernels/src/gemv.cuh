@@ -126,6 +126,7 @@ __device__ __forceinline__ void read_step(DotStep& step, int rows_left, int k_le
 template <class Loader>
 struct Gemv : SingleRole {
     using Accumulators = DotAccumulators<typename Loader::Threads>;
+    using Outputs = Accumulators;
     using ElementB = Dot::ElementB;
     static constexpr bool has_producer = Loader::has_producer;
     // What a thread reads of a vector: of each access to a line along K, or of all lines.

@@ -11,10 +11,11 @@ struct SingleRole {
     static constexpr bool has_producer = false, alternates = false;
 
     static __device__ __forceinline__ const Work& share(const Work& work) { return work; }
-    static __device__ __forceinline__ bool leads() { return true; }
-    template <class Accumulators>
-    static __device__ __forceinline__ bool combine(Accumulators&) {
-        return true;
+    static __device__ __forceinline__ bool has_output() { return true; }
+    static __device__ __forceinline__ const Work& output(const Work& work) { return work; }
+    template <class Accumulators, class F>
+    static __device__ __forceinline__ void combine(Accumulators& accumulators, const F& then) {
+        then(accumulators);
     }
     static __device__ __forceinline__ bool takes(unsigned) { return true; }
     static __device__ __forceinline__ void skip(const Work&) {}

@@ -6,6 +6,7 @@
 //          multiply(buffer, accumulators)
 struct Sm80Multistage : SingleRole {
     using Accumulators = Math::Accumulators;
+    using Outputs = Accumulators;
     static constexpr unsigned k_blocks = cfg::tile_k / Math::step;
     // Whether all copies wait in registers, and none in cp.async.
     static constexpr bool registers = OperandA::Copy::registers && OperandB::Copy::registers;

@@ -55,16 +55,17 @@ struct Sm90Consumers {
     static __device__ __forceinline__ bool any(bool condition) { return ptx::barrier_or(1, threads, condition); }
 };
 
-// A consumer warp's accumulators: of each of its 64-row wgmma tiles it holds 16 rows, as m16n8 fragments. A subtile is
-// `cfg::slab_columns` columns of one wgmma tile.
+// A consumer warp's accumulators of so many columns: of each of its 64-row wgmma tiles it holds 16 rows, as m16n8 fragments. A
+// subtile is `cfg::slab_columns` columns of one wgmma tile.
+template <unsigned columns>
 struct Sm90Accumulators {
     static constexpr unsigned parts = cfg::warp_group_m / 64;
-    static constexpr unsigned fragments_n = cfg::tile_n / 8;
+    static constexpr unsigned fragments_n = columns / 8;
     static constexpr unsigned slab_fragments = cfg::slab_columns / 8;
-    static constexpr unsigned slabs_n = cfg::tile_n / cfg::slab_columns;
+    static constexpr unsigned slabs_n = columns / cfg::slab_columns;
     static constexpr unsigned subtiles = parts * slabs_n;
     static constexpr unsigned vectors = parts * fragments_n;
-    static_assert(cfg::slab_rows == 16 && slabs_n * cfg::slab_columns == cfg::tile_n, "slabs cover a warp's rows");
+    static_assert(cfg::slab_rows == 16 && slabs_n * cfg::slab_columns == columns, "slabs cover a warp's rows");
     using Value = Accumulator;
     using Team = Sm90Consumers;
 
@@ -125,8 +126,8 @@ struct Sm90Cluster {
         column = cluster::column_of(rank);
         part = cluster::part_of(rank);
     }
-    // The block with the tile's first part of K.
-    __device__ __forceinline__ unsigned leader() const { return cluster::rank(row, column, 0); }
+    // Whether this block has a part of its tile's D.
+    __device__ __forceinline__ bool receives() const { return cfg::output_parts == cfg::cluster_k || part < cfg::output_parts; }
     // The blocks that share A's tile with this one, and those that share B's, a bit each.
     __device__ __forceinline__ unsigned short row_mask() const {
         unsigned mask = 0;
@@ -154,13 +155,14 @@ struct Sm90Cluster {
     }
 };
 
-// Blocks of a cluster that have parts of a tile's K: the others send their sums to the block of the first part, which adds them in
-// the order of K, as fixup.cuh does.
+// Blocks of a cluster that have parts of a tile's K: the first `cfg::output_parts` of them take a part of its columns each. All send them
+// their sums, which they add in the order of K, as fixup.cuh does.
 //
-//   arrived   completes when all have come here; the leader waits for it
-//   drained   completes when the leader's warps have added them; the others wait for it before they send again, and before they end
+//   ready     completes when every warp of these is done with a tile's products: sums may be sent into their stages
+//   arrived   completes when all have come here
 //
-// Vector i of thread t of part p lies at (((p - 1) × vectors + i) × threads + t) × 16.
+// Nobody is early: who receives arrives for the next tile when all have sent for this one, and so have seen it ready.
+// Vector i of thread t of part p lies at ((p × vectors + i) × threads + t) × 16.
 template <unsigned threads>
 struct Sm90ClusterSum {
     unsigned shared;
@@ -170,51 +172,57 @@ struct Sm90ClusterSum {
 
     __device__ __forceinline__ void init() const {
         if constexpr (cfg::cluster_k > 1) {
+            ptx::mbarrier_init(ready(), cfg::output_parts * threads / 32);
             ptx::mbarrier_init(arrived(), 1);
-            ptx::mbarrier_init(drained(), threads / 32);
         }
     }
 
-    // True for the leader, which then holds the sum.
-    template <class Accumulators>
-    __device__ __forceinline__ bool combine(const Sm90Cluster& place, Accumulators& accumulators) {
-        constexpr unsigned bytes = cfg::tile_m * cfg::tile_n * sizeof(Accumulator);
-        static_assert(Accumulators::vectors * threads * 16 == bytes, "a part is all threads' vectors");
+    // Of a block that receives, `outputs` is the sum of its columns.
+    template <class Accumulators, class Outputs>
+    __device__ __forceinline__ void combine(const Sm90Cluster& place, const Accumulators& accumulators, Outputs& outputs) {
+        constexpr unsigned bytes = cfg::cluster_k * Outputs::vectors * threads * 16;
+        static_assert(cfg::output_parts * Outputs::vectors == Accumulators::vectors, "every block has as many columns");
         const auto at = [](unsigned part, unsigned i) {
-            return cfg::partials_offset + (((part - 1) * Accumulators::vectors + i) * threads + threadIdx.x) * 16;
+            return cfg::partials_offset + ((part * Outputs::vectors + i) * threads + threadIdx.x) * 16;
         };
-        if (place.part > 0) {
-            ptx::mbarrier_wait(drained(), parity ^ 1);
-            const unsigned leader = ptx::map_shared(shared, place.leader());
-            accumulators.for_each_vector([&](unsigned i, const auto& x) {
-                ptx::st_async(leader + at(place.part, i), x, leader + (arrived() - shared));
-            });
-        } else {
-            if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_tx(arrived(), (cfg::cluster_k - 1) * bytes);
-            ptx::mbarrier_wait_cluster(arrived(), parity);
-#pragma unroll 1
-            for (unsigned part = 1; part < cfg::cluster_k; ++part) {
-                accumulators.for_each_vector([&](unsigned i, auto& x) {
-                    Accumulator y[4];
-                    ptx::ld_shared_vector<4>(y, shared + at(part, i));
-#pragma unroll
-                    for (unsigned v = 0; v < 4; ++v) x[v] += y[v];
-                });
-            }
+        if (place.receives()) {
             __syncwarp();
             const unsigned lane = threadIdx.x % 32;
-            ptx::mbarrier_arrive_remote(drained(), cluster::rank(place.row, place.column, lane + 1), lane + 1 < cfg::cluster_k);
+            ptx::mbarrier_arrive_remote(ready(), cluster::rank(place.row, place.column, lane), lane < cfg::cluster_k);
+            if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_tx(arrived(), bytes);
         }
+        unsigned block[cfg::output_parts];
+#pragma unroll
+        for (unsigned part = 0; part < cfg::output_parts; ++part) {
+            block[part] = ptx::map_shared(shared, cluster::rank(place.row, place.column, part));
+        }
+        ptx::mbarrier_wait_cluster(ready(), parity);
+        // One vector for each block, then the next: none is sent everything at once.
+#pragma unroll
+        for (unsigned i = 0; i < Outputs::vectors; ++i)
+#pragma unroll
+            for (unsigned part = 0; part < cfg::output_parts; ++part) {
+                const auto& x = accumulators.value[i / Outputs::fragments_n][part * Outputs::fragments_n + i % Outputs::fragments_n];
+                ptx::st_async(block[part] + at(place.part, i), x, block[part] + (arrived() - shared));
+            }
         parity ^= 1;
-        return place.part == 0;
+        if (!place.receives()) return;
+        ptx::mbarrier_wait_cluster(arrived(), parity ^ 1);
+        outputs.for_each_vector([&](unsigned i, auto& x) { ptx::ld_shared_vector<4>(x, shared + at(0, i)); });
+#pragma unroll 1
+        for (unsigned part = 1; part < cfg::cluster_k; ++part) {
+            outputs.for_each_vector([&](unsigned i, auto& x) {
+                Accumulator y[4];
+                ptx::ld_shared_vector<4>(y, shared + at(part, i));
+#pragma unroll
+                for (unsigned v = 0; v < 4; ++v) x[v] += y[v];
+            });
+        }
     }
 
-    // Of the others: what they sent last is drained.
-    __device__ __forceinline__ void end() const { ptx::mbarrier_wait(drained(), parity ^ 1); }
-
    private:
-    __device__ __forceinline__ unsigned arrived() const { return shared + cfg::barriers_offset + (2 * cfg::stages + 1) * 8; }
-    __device__ __forceinline__ unsigned drained() const { return arrived() + 8; }
+    __device__ __forceinline__ unsigned ready() const { return shared + cfg::barriers_offset + (2 * cfg::stages + 1) * 8; }
+    __device__ __forceinline__ unsigned arrived() const { return ready() + 8; }
 };
 
 // The instructions read A from shared memory.
@@ -225,7 +233,8 @@ struct Sm90NoFragments {
 // Consumers come first, so that warp w of them stages its accumulators in slab w; the producer is the last warp group.
 template <class Loader, class Fragments>
 struct Sm90WarpSpecialized {
-    using Accumulators = Sm90Accumulators;
+    using Accumulators = Sm90Accumulators<cfg::tile_n>;
+    using Outputs = Sm90Accumulators<cfg::output_n>;
     static constexpr bool has_producer = true, alternates = cfg::pingpong;
     static constexpr unsigned k_blocks = cfg::tile_k / Wgmma::k;
     static constexpr unsigned consumer_threads = Sm90Consumers::threads;
@@ -293,13 +302,21 @@ struct Sm90WarpSpecialized {
         }
         return work;
     }
-    __device__ __forceinline__ bool leads() const { return cfg::cluster_k == 1 || place.part == 0; }
-    template <class Sums>
-    __device__ __forceinline__ bool combine(Sums& accumulators) {
+    // What this block's epilogue has of its share: tiles that are narrower.
+    __device__ __forceinline__ Work output(Work work) const {
+        work.tile = work.tile * cfg::output_parts + place.part;
+        work.tile_n = work.tile_n * cfg::output_parts + place.part;
+        return work;
+    }
+    __device__ __forceinline__ bool has_output() const { return place.receives(); }
+    template <class Sums, class F>
+    __device__ __forceinline__ void combine(Sums& accumulators, const F& then) {
         if constexpr (cfg::cluster_k == 1) {
-            return true;
+            then(accumulators);
         } else {
-            return sum.combine(place, accumulators);
+            Outputs outputs;
+            sum.combine(place, accumulators, outputs);
+            if (has_output()) then(outputs);
         }
     }
 
@@ -398,13 +415,6 @@ struct Sm90WarpSpecialized {
     }
     static __device__ __forceinline__ void pass(unsigned turn) {
         ptx::barrier_arrive(1 + (turn + 1) % 2, consumer_threads);
-    }
-
-    // A consumer, after its last tile. Nobody may still be about to arrive here when the block ends.
-    __device__ __forceinline__ void end() const {
-        if constexpr (cfg::cluster_k > 1) {
-            if (!leads()) sum.end();
-        }
     }
 
    private:

@@ -12,7 +12,7 @@ struct Partials {
     using Value = typename Accumulators::Value;
     static constexpr unsigned threads = Accumulators::Team::threads;
     // Bytes of one part.
-    static constexpr unsigned long long stride = cfg::tile_m * cfg::tile_n * sizeof(Value);
+    static constexpr unsigned long long stride = cfg::tile_m * cfg::output_n * sizeof(Value);
 
     unsigned char* base;
 

@@ -31,7 +31,9 @@ macro_rules! ok {
 /// The first rule that is broken, with its numbers.
 pub const fn check(s: &Spec) -> Result<(), Violation> {
     if let Some(tile) = s.tile {
-        ok!(check_lines(s.epilogue, tile, 0));
+        let swapped = matches!(s.swap_ab, Some(true));
+        let output = s.in_kernel_terms(swapped).output_tile(if swapped { tile.swapped() } else { tile });
+        ok!(check_lines(s.epilogue, if swapped { output.swapped() } else { output }, 0));
     }
     check_kernel(s)
 }

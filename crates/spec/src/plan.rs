@@ -158,6 +158,18 @@ impl KernelPlan {
     pub const fn user_tile(&self) -> Mnk {
         if self.transposed { self.tile.swapped() } else { self.tile }
     }
+    /// Blocks of a cluster that have a part of a tile's D each ([`Spec::output_parts`]).
+    pub const fn output_parts(&self) -> usize {
+        if self.cluster.k > 1 { self.kernel_spec().output_parts(self.tile) } else { 1 }
+    }
+    /// What one block's epilogue has of it, in the kernel's terms.
+    pub const fn output_tile(&self) -> Mnk {
+        self.kernel_spec().output_tile(self.tile)
+    }
+    /// The same in the user's terms.
+    pub const fn user_output_tile(&self) -> Mnk {
+        if self.transposed { self.output_tile().swapped() } else { self.output_tile() }
+    }
     /// How D lies in memory.
     pub const fn order_d(&self) -> Order {
         match self.spec.order_d {

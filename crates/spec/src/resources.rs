@@ -231,16 +231,18 @@ impl ResourcePlan {
         let staging = subtile * widest / 8 * if lines > 1 { lines } else { 1 };
         // What the epilogue reads by TMA completes a barrier for each slab.
         let source_barriers = if fragments { warps.0 * warps.1 * Self::MAX_SLABS * 8 } else { 0 };
-        // What the other parts of K of a cluster send to the first one's block.
+        // All parts of K of the columns that a block of a cluster adds up. They are sent when its products are over, and lie over the
+        // stages.
+        let output = s.output_tile(tile);
         let partials = match s.cluster {
-            Some(cluster) => cluster.k.saturating_sub(1) * tile.m * tile.n * s.acc.bits() / 8,
-            None => 0,
+            Some(cluster) if cluster.k > 1 => cluster.k * output.m * output.n * s.acc.bits() / 8,
+            _ => 0,
         };
         // What becomes of lines, whichever way they lie; of Pingpong, for each warp group.
-        let numbers = [s.epilogue.line_numbers(tile.m, tile.n), s.epilogue.line_numbers(tile.n, tile.m)];
+        let numbers = [s.epilogue.line_numbers(output.m, output.n), s.epilogue.line_numbers(output.n, output.m)];
         let tiles = if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 };
         let joined = tiles * 4 * if numbers[0] > numbers[1] { numbers[0] } else { numbers[1] };
-        let fixed_bytes = barriers + source_barriers + mailbox + partials + joined + if aliases { 0 } else { staging };
+        let fixed_bytes = barriers + source_barriers + mailbox + joined + if aliases { 0 } else { staging };
         let limit = shared_limit(s.arch);
         let stages = match s.stages {
             Some(n) => n,
@@ -306,7 +308,10 @@ impl ResourcePlan {
             end = staged;
         }
         if partials > 0 {
-            end = plan.place("partials", partials, 128, Lifetime::Epilogue, end);
+            let added = plan.place("partials", partials, 128, Lifetime::Epilogue, if aliases { staged } else { 0 });
+            if added > end {
+                end = added;
+            }
         }
         if joined > 0 {
             end = plan.place("lines", joined, 128, Lifetime::Epilogue, end);
@@ -387,15 +392,13 @@ impl ResourcePlan {
         self.buffer("staging").is_some_and(|staging| staging.offset == 0)
     }
 
-    /// How many stages, the first of the ring, have bytes in which the epilogue is staged: each operand's stages follow one another, the
-    /// first operand's from 0.
+    /// How many stages, the first of the ring, have bytes in which the epilogue is staged or parts of K are added up: each operand's
+    /// stages follow one another, the first operand's from 0.
     pub fn lent_stages(&self) -> usize {
-        match (self.buffer("staging"), self.buffer("a")) {
-            (Some(staging), Some(a)) if staging.offset == 0 && self.stages > 0 => {
-                staging.bytes.div_ceil((a.bytes / self.stages).max(1)).min(self.stages)
-            }
-            _ => 0,
-        }
+        let (Some(a), Some(b)) = (self.buffer("a"), self.buffer("b")) else { return 0 };
+        let lent = ["staging", "partials"].into_iter().filter_map(|name| self.buffer(name));
+        let end = lent.filter(|lent| lent.offset < b.offset + b.bytes).map(|lent| lent.offset + lent.bytes).max();
+        end.unwrap_or(0).div_ceil((a.bytes / self.stages.max(1)).max(1)).min(self.stages)
     }
 
     /// The buffer of a name.
@@ -538,11 +541,11 @@ const fn accumulators(s: &Spec, tile: Mnk, warps: (usize, usize)) -> Accumulator
             stages: if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 },
             // Each warp hands over 16 rows of one wgmma at a time, of D as many columns as TMA's swizzle spans.
             subtile_m: 16 * warps.0,
-            subtile_n: if tile.n.is_multiple_of(64) && s.d.bits() <= 16 {
+            subtile_n: if s.output_tile(tile).n.is_multiple_of(64) && s.d.bits() <= 16 {
                 64
-            } else if tile.n.is_multiple_of(32) {
+            } else if s.output_tile(tile).n.is_multiple_of(32) {
                 32
-            } else if tile.n.is_multiple_of(16) {
+            } else if s.output_tile(tile).n.is_multiple_of(16) {
                 16
             } else {
                 8

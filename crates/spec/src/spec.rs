@@ -125,6 +125,25 @@ impl Spec {
         s
     }
 
+    /// How many of a cluster's blocks that have parts of a tile's K, the first ones, add up what all have of as many columns each: all of
+    /// them where each then has whole fragments of 8 columns. The tile is in the kernel's terms.
+    pub const fn output_parts(&self, tile: Mnk) -> usize {
+        let parts = match self.cluster {
+            Some(cluster) => cluster.k,
+            None => 1,
+        };
+        let shares = if tile.n < 8 { 1 } else { 1 << (tile.n / 8).trailing_zeros() };
+        if parts < shares { parts } else { shares }
+    }
+
+    /// What the epilogue of one of these blocks has of a tile.
+    pub const fn output_tile(&self, tile: Mnk) -> Mnk {
+        match self.cluster {
+            Some(cluster) if cluster.k > 1 => Mnk::new(tile.m, tile.n / self.output_parts(tile), tile.k),
+            _ => tile,
+        }
+    }
+
     /// Whether threads load the instruction's first operand into registers, where it could read shared memory.
     pub const fn first_in_registers(&self) -> bool {
         let chosen = matches!(self.first_from, ReadFrom::Registers) && self.mainloop.is_none();

@@ -34,6 +34,7 @@ struct DistanceAccumulators {
 
 struct SquaredDistance : SingleRole {
     using Accumulators = DistanceAccumulators;
+    using Outputs = Accumulators;
 
     const Params& params;
 

@@ -270,7 +270,7 @@ pub fn can_implement(
     if spec.scales.any() && spec.acc != Dtype::F32 {
         return Err(CanImplementError::Scales { accumulator: spec.acc });
     }
-    check_lines(spec.epilogue, plan.user_tile(), problem.bound().n)?;
+    check_lines(spec.epilogue, plan.user_output_tile(), problem.bound().n)?;
     tiles(plan, problem)?;
     let shapes = Shapes::of(problem);
     let bases = |name: &str| arguments.extra(name).is_some();

@@ -218,11 +218,12 @@ fn without_copies(plan: &KernelPlan, problem: &Problem, resident: usize) -> Work
     WorkspaceRegions { flags_bytes, partials_offset, bytes, ..fixup }
 }
 
-/// What fix-up takes of it: each of the tiles that a cluster has side by side has its own.
+/// What fix-up takes of it: each of the tiles, or parts of tiles, that a cluster's blocks have has its own.
 fn fixup(plan: &KernelPlan, clusters: &TileSpace) -> WorkspaceRegions {
     let scheduler = scheduler(plan);
-    let slots = scheduler.slots(clusters).saturating_mul(plan.cluster.m * plan.cluster.n);
-    WorkspaceRegions::new(slots, scheduler.parts_kept(clusters), accumulator_bytes(plan))
+    let parts = plan.output_parts();
+    let slots = scheduler.slots(clusters).saturating_mul(plan.cluster.m * plan.cluster.n * parts);
+    WorkspaceRegions::new(slots, scheduler.parts_kept(clusters), accumulator_bytes(plan) / parts)
 }
 
 /// A cluster's blocks have neighbouring tiles, and parts of them: to the scheduler they are one.
@@ -255,7 +256,7 @@ fn subtiles(plan: &KernelPlan, problem: &Problem) -> SubtileGrid {
     SubtileGrid {
         entries: problem.groups(),
         extents,
-        tile: [tile.m, tile.n],
+        tile: [tile.m, tile.output_n],
         tile_warps: tile.warps(),
         subtile: [SLAB_ROWS, tile.slab_columns],
         transposed: plan.transposed,

@@ -15,6 +15,8 @@ pub(crate) struct Tile {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// Columns that one block's epilogue has.
+    pub output_n: usize,
     pub warps_m: usize,
     pub warps_n: usize,
     pub threads: usize,
@@ -43,6 +45,7 @@ impl Tile {
             m: plan.tile.m,
             n: plan.tile.n,
             k: plan.tile.k,
+            output_n: plan.output_tile().n,
             warps_m,
             warps_n,
             threads: plan.resources.threads,
@@ -60,9 +63,9 @@ impl Tile {
         if self.pingpong { 4 } else { self.warps_m * self.warps_n }
     }
 
-    /// Accumulators of a thread.
+    /// Accumulators of a thread that the epilogue sees.
     pub(crate) fn accumulators(&self) -> usize {
-        self.m * self.n / (32 * self.warps())
+        self.m * self.output_n / (32 * self.warps())
     }
 
     fn warp_m(&self) -> usize {
@@ -126,7 +129,7 @@ pub(crate) fn line_memory(plan: &KernelPlan, tile: &Tile, fragments: bool) -> Li
     let (offset, bytes) = plan.resources.buffer("lines").map_or((0, 0), |b| (b.offset, b.bytes));
     let tiles = if tile.pingpong { 2 } else { 1 };
     LineMemory {
-        tile: [tile.m, tile.n],
+        tile: [tile.m, tile.output_n],
         transposed: plan.transposed,
         offset,
         bytes: bytes / tiles,
@@ -145,12 +148,12 @@ pub(crate) fn numbers(text: &mut String, plan: &KernelPlan) {
 /// run along the kernel's columns whichever way D lies.
 pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_bytes: usize, fragments: bool) {
     let vectors_along_rows = plan.along_rows() && !fragments;
-    let Tile { m, n, k, threads, vector, slab_columns, .. } = *tile;
+    let Tile { m, n, k, output_n, threads, vector, slab_columns, .. } = *tile;
     let slab = plan.resources.buffer("staging").map_or(0, |b| b.offset);
     let _ = write!(
         text,
         "namespace cfg {{\n\
-         constexpr unsigned tile_m = {m}, tile_n = {n}, tile_k = {k};\n\
+         constexpr unsigned tile_m = {m}, tile_n = {n}, tile_k = {k}, output_n = {output_n};\n\
          constexpr unsigned warp_m = {}, warp_n = {};\n\
          constexpr unsigned threads = {threads}, stages = {};\n\
          constexpr unsigned copiers = {}, first_copier = {};\n\

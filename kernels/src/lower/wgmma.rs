@@ -209,7 +209,7 @@ impl TmaOperand {
 /// Writes the rest of `namespace cfg`, `OperandA`, `OperandB`, `namespace cluster` and `Wgmma`.
 pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result<(), LowerError> {
     let registers = |kind| plan.resources.role(kind).map_or(0, |role| role.registers);
-    let Mnk { m, n, k } = plan.cluster;
+    let (Mnk { m, n, k }, parts) = (plan.cluster, plan.output_parts());
     let columns = plan.resources.partial_columns;
     let _ = write!(
         text,
@@ -220,7 +220,8 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
          constexpr unsigned producer_registers = {}, consumer_registers = {};\n\
          constexpr unsigned barriers_offset = {}, partials_offset = {};\n\
          constexpr unsigned lent_stages = {};\n\
-         constexpr unsigned cluster_m = {m}, cluster_n = {n}, cluster_k = {k};\n\
+         constexpr bool lends_slabs = {};\n\
+         constexpr unsigned cluster_m = {m}, cluster_n = {n}, cluster_k = {k}, output_parts = {parts};\n\
          }}\n",
         tile.warp_group_m.unwrap_or(0),
         tile.pingpong,
@@ -231,6 +232,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
         plan.resources.buffer("barriers").map_or(0, |b| b.offset),
         plan.resources.buffer("partials").map_or(0, |b| b.offset),
         plan.resources.lent_stages(),
+        plan.resources.reuses_stages(),
     );
     TmaOperand::new(plan, Side::First)?.write(text, plan, ROWS)?;
     let columns = if columns > 0 { columns } else { plan.tile.n };
