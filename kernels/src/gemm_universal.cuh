@@ -1,7 +1,8 @@
 // GemmUniversal: the one kernel body over a scheduler, a mainloop and an epilogue.
 //
-//   Scheduler   first(), next() → Work; fixup(work, accumulators), after which the CTA for which it is true holds the sum of
-//               all parts of the tile, and runs the epilogue
+//   Scheduler   first(), next() → Work; fixup<Outputs>(work, accumulators), after which the CTA for which it is true holds the sum of
+//               all parts of the tile, and runs the epilogue. Of several shares of the tile's columns it yields a bit for each that
+//               this CTA has: take(work, share, accumulators, outputs) is the share's sum, end(work) comes last
 //   Mainloop    Accumulators; run(work, accumulators), which leaves zeros where there is no K
 //               share(work): this block's part of its cluster's work; has_output(): whether it has a part of D, and then
 //               output(share): which; combine(accumulators, then): then(Outputs&) with that, which blocks may have to add up
@@ -47,7 +48,7 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
             Accumulators accumulators;
             const Work output = mainloop.output(work);
             // Who ends up with parts of a tile is not known yet.
-            if (work.whole() && mainloop.has_output()) visitor.template begin<Outputs>(output);
+            if (cfg::shares == 1 && work.whole() && mainloop.has_output()) visitor.template begin<Outputs>(output);
             if constexpr (Mainloop::alternates) {
                 mainloop.await(turn);
                 mainloop.run(work, accumulators, [&] {
@@ -56,9 +57,28 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
             } else {
                 mainloop.run(work, accumulators);
             }
-            mainloop.combine(accumulators, [&](Outputs& outputs) {
-                const bool complete = share.multiplies(work) ? scheduler.fixup(output, outputs) : work.last;
-                if (complete) visitor.run(output, outputs);
+            mainloop.combine(accumulators, [&](auto& sums) {
+                const bool multiplies = share.multiplies(work);
+                unsigned shares = work.last ? ~0u : 0;
+                if (multiplies) shares = scheduler.template fixup<Outputs>(output, sums);
+                if constexpr (cfg::shares == 1) {
+                    if (shares) visitor.run(output, sums);
+                } else {
+#pragma unroll 1
+                    for (unsigned i = 0; i < cfg::shares; ++i) {
+                        if (!(shares >> i & 1)) continue;
+                        Outputs outputs;
+                        if (multiplies && !work.whole()) {
+                            scheduler.take(output, i, sums, outputs);
+                        } else {
+                            outputs.take(sums, i);
+                        }
+                        Work part = output;
+                        part.tile_n = part.tile_n * cfg::shares + i;
+                        visitor.run(part, outputs);
+                    }
+                    if (multiplies && !work.whole()) scheduler.end(output);
+                }
             });
             mainloop.end_of_tile();
         } else {

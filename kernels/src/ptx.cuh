@@ -220,6 +220,22 @@ __device__ __forceinline__ void st_release(unsigned* flag, unsigned x) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(x) : "memory");
 }
 
+__device__ __forceinline__ void st_relaxed(unsigned* flag, unsigned x) {
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(x) : "memory");
+}
+
+// Returns what was there before.
+__device__ __forceinline__ unsigned atom_add_acq_rel(unsigned* flag, unsigned x) {
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(x) : "memory");
+    return before;
+}
+__device__ __forceinline__ unsigned atom_add_relaxed(unsigned* flag, unsigned x) {
+    unsigned before;
+    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(x) : "memory");
+    return before;
+}
+
 // Returns what was there; then there is one more, or zero where `limit` was.
 __device__ __forceinline__ unsigned atom_inc_acq_rel(unsigned* flag, unsigned limit) {
     unsigned x;

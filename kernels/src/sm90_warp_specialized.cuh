@@ -60,7 +60,7 @@ struct Sm90Consumers {
 template <unsigned columns>
 struct Sm90Accumulators {
     static constexpr unsigned parts = cfg::warp_group_m / 64;
-    static constexpr unsigned fragments_n = columns / 8;
+    static constexpr unsigned fragments_n = columns / 8, tile_fragments = cfg::tile_n / 8;
     static constexpr unsigned slab_fragments = cfg::slab_columns / 8;
     static constexpr unsigned slabs_n = columns / cfg::slab_columns;
     static constexpr unsigned subtiles = parts * slabs_n;
@@ -75,6 +75,22 @@ struct Sm90Accumulators {
     __device__ __forceinline__ void for_each_vector(const F& f) {
 #pragma unroll
         for (unsigned i = 0; i < vectors; ++i) f(i, value[i / fragments_n][i % fragments_n]);
+    }
+
+    // Of a tile whose columns are shared out: which share has vector i, which of the tile's vectors is vector i of one, and those of one.
+    static __device__ __forceinline__ constexpr unsigned share_of(unsigned i) { return i % tile_fragments / fragments_n; }
+    static __device__ __forceinline__ constexpr unsigned vector_of(unsigned i, unsigned share) {
+        return i / fragments_n * tile_fragments + share * fragments_n + i % fragments_n;
+    }
+    template <class Tile>
+    __device__ __forceinline__ void take(const Tile& tile, unsigned share) {
+#pragma unroll
+        for (unsigned s = 0; s < tile_fragments / fragments_n; ++s) {
+            if (s != share) continue;
+            for_each_vector([&](unsigned i, auto& x) {
+                memcpy(x, tile.value[i / fragments_n][s * fragments_n + i % fragments_n], sizeof(x));
+            });
+        }
     }
 
     // Subtile 0 is over: all others move up by one.

@@ -96,6 +96,7 @@ fn plan(case: &Case) -> KernelPlan {
         raster: RasterOrder::AlongN,
         swizzle: 8,
         splits: 1,
+        shares: 1,
         resources: ResourcePlan::of(&spec, Mnk { m, n, k }),
         substitute: None,
     }

@@ -22,7 +22,7 @@ pub const fn device_text(id: SchedulerId) -> Option<DeviceText> {
     let (name, text) = match id {
         SchedulerId::AUTO | SchedulerId::SINGLE_TILE => ("SingleTileScheduler", ["", include_str!("single_tile.cuh")]),
         SchedulerId::PERSISTENT => ("PersistentScheduler", ["", include_str!("persistent.cuh")]),
-        SchedulerId::SPLIT_K => ("SplitKScheduler<LastArrival>", SPLIT_K),
+        SchedulerId::SPLIT_K => ("SplitKScheduler<Arrivals<cfg::shares>>", SPLIT_K),
         SchedulerId::SPLIT_K_SERIAL => ("SplitKScheduler<Turnstile>", SPLIT_K),
         SchedulerId::STREAM_K => ("StreamKScheduler", [FIXUP, include_str!("stream_k.cuh")]),
         SchedulerId::GROUPED => return None,

@@ -14,7 +14,7 @@ struct PersistentScheduler {
     }
 
     // Every tile is one piece here, so nothing has to be combined.
-    template <class Accumulators>
+    template <class, class Accumulators>
     __device__ __forceinline__ bool fixup(const Work&, Accumulators&) const {
         return true;
     }

@@ -21,7 +21,7 @@ struct SingleTileScheduler {
 
     __device__ __forceinline__ Work next() const { return {}; }
 
-    template <class Accumulators>
+    template <class, class Accumulators>
     __device__ __forceinline__ bool fixup(const Work&, Accumulators&) const {
         return true;
     }

@@ -3,6 +3,7 @@
 template <class Fixup>
 struct SplitKScheduler {
     const SchedulerArg& arg;
+    Fixup parts;
 
     __device__ __forceinline__ explicit SplitKScheduler(const SchedulerArg& a) : arg(a) {}
 
@@ -19,8 +20,15 @@ struct SplitKScheduler {
 
     __device__ __forceinline__ Work next() const { return {}; }
 
-    template <class Accumulators>
-    __device__ __forceinline__ bool fixup(const Work& w, Accumulators& accumulators) const {
-        return w.whole() || Fixup::combine(arg, w, arg.pieces, accumulators);
+    template <class Outputs, class Accumulators>
+    __device__ __forceinline__ unsigned fixup(const Work& w, Accumulators& accumulators) {
+        return w.whole() ? ~0u : parts.template combine<Outputs>(arg, w, arg.pieces, accumulators);
     }
+
+    // The sum of a share of the columns, of which the accumulators are a part, and the end of all of this block's.
+    template <class Accumulators, class Outputs>
+    __device__ __forceinline__ void take(const Work& w, unsigned share, const Accumulators& accumulators, Outputs& outputs) const {
+        parts.take(arg, w, arg.pieces, share, accumulators, outputs);
+    }
+    __device__ __forceinline__ void end(const Work& w) const { parts.end(arg, w, arg.pieces); }
 };

@@ -22,9 +22,9 @@ struct StreamKScheduler {
         return w;
     }
 
-    template <class Accumulators>
+    template <class Outputs, class Accumulators>
     __device__ __forceinline__ bool fixup(const Work& w, Accumulators& accumulators) const {
-        return w.whole() || Turnstile::combine(arg, w, arg.pieces, accumulators);
+        return w.whole() || Turnstile::combine<Outputs>(arg, w, arg.pieces, accumulators);
     }
 
    private:

@@ -545,6 +545,7 @@ fn with_tile(
         raster: RasterOrder::AlongN,
         swizzle: 1,
         splits: 1,
+        shares: 1,
         resources: ResourcePlan::of(&spec, tile),
         substitute: None,
     };

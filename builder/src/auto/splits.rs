@@ -24,6 +24,7 @@ pub(super) fn with_splits(
     let with = |scheduler, splits| {
         let mut plan = *plan;
         (plan.spec.scheduler, plan.splits) = (scheduler, splits);
+        plan.shares = shares(&plan);
         plan
     };
     let bound = problem.bound();
@@ -70,6 +71,25 @@ pub(super) fn with_splits(
         plans.extend(useful.map(|p| with(SchedulerId::SPLIT_K, p)));
     }
     plans
+}
+
+/// Most blocks that share a tile's columns, and most parts whose arrivals a flag counts.
+const MOST_SHARES: usize = 8;
+const MOST_ARRIVALS: usize = 255;
+
+/// How many shares the columns of a tile that is cut into parts have ([`KernelPlan::shares`]): as many as there are parts, as long as TMA can
+/// store each. An epilogue that looks along lines needs the whole tile.
+fn shares(plan: &KernelPlan) -> usize {
+    let spec = &plan.spec;
+    let fragments = matches!(spec.instruction, InstructionId::WGMMA) && spec.mainloop.is_none();
+    let lines = spec.epilogue.line_steps() > 0 || spec.epilogue.keeps_rows();
+    let arrive = matches!(spec.scheduler, SchedulerId::SPLIT_K) && plan.splits <= MOST_ARRIVALS && plan.cluster.k == 1;
+    if !fragments || lines || !arrive {
+        return 1;
+    }
+    let least = if plan.along_rows() { 8 } else { (128 / spec.d.bits().max(8)).max(8) };
+    let fits = |&shares: &usize| shares <= plan.splits && plan.tile.n.is_multiple_of(shares * least);
+    [MOST_SHARES, 4, 2].into_iter().find(fits).unwrap_or(1)
 }
 
 /// Accumulators of a warp group's thread beyond which putting parts together spills.

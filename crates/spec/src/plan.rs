@@ -96,6 +96,9 @@ pub struct KernelPlan {
     pub swizzle: usize,
     /// Parts of K that different blocks compute: 1 unless the scheduler splits.
     pub splits: usize,
+    /// How many of these blocks, the first ones, add up what all have of as many of a tile's columns each: 1 where the last to arrive adds up
+    /// all of them.
+    pub shares: usize,
     /// What the kernel occupies, in its own terms.
     pub resources: ResourcePlan,
     /// Why the plan's schedule, or its loader, is not the principal one of the architecture, if it is not.
@@ -162,9 +165,15 @@ impl KernelPlan {
     pub const fn output_parts(&self) -> usize {
         if self.cluster.k > 1 { self.kernel_spec().output_parts(self.tile) } else { 1 }
     }
-    /// What one block's epilogue has of it, in the kernel's terms.
+    /// What one block's epilogue has of it at a time, in the kernel's terms.
     pub const fn output_tile(&self) -> Mnk {
-        self.kernel_spec().output_tile(self.tile)
+        let whole = self.kernel_spec().output_tile(self.tile);
+        Mnk::new(whole.m, whole.n / self.shares, whole.k)
+    }
+    /// Columns of accumulators, of all warps that have some beside one another, that the epilogue takes at a time.
+    pub fn subtile_columns(&self) -> usize {
+        let (widest, all) = (self.resources.accumulators.subtile_n, self.output_tile().n);
+        if self.shares == 1 { widest } else { widest.min(1 << all.trailing_zeros()) }
     }
     /// The same in the user's terms.
     pub const fn user_output_tile(&self) -> Mnk {

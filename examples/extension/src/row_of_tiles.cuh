@@ -18,7 +18,7 @@ struct RowOfTiles {
 
     __device__ __forceinline__ Work next() const { return {}; }
 
-    template <class Accumulators>
+    template <class, class Accumulators>
     __device__ __forceinline__ bool fixup(const Work&, Accumulators&) const {
         return true;
     }

@@ -37,7 +37,7 @@ pub(crate) struct Tile {
 impl Tile {
     pub(crate) fn of(plan: &KernelPlan) -> Tile {
         let (warps_m, warps_n) = plan.resources.warps;
-        let slab_columns = plan.resources.accumulators.subtile_n / warps_n;
+        let slab_columns = plan.subtile_columns() / warps_n;
         let pingpong = matches!(plan.spec.schedule, ScheduleId::PINGPONG);
         let groups = if pingpong { 1 } else { warps_m / 4 };
         let (vector, realigned) = vector(plan, slab_columns);
@@ -153,7 +153,8 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
     let _ = write!(
         text,
         "namespace cfg {{\n\
-         constexpr unsigned tile_m = {m}, tile_n = {n}, tile_k = {k}, output_n = {output_n};\n\
+         constexpr unsigned tile_m = {m}, tile_n = {n}, tile_k = {k};\n\
+         constexpr unsigned output_n = {output_n}, shares = {};\n\
          constexpr unsigned warp_m = {}, warp_n = {};\n\
          constexpr unsigned threads = {threads}, stages = {};\n\
          constexpr unsigned copiers = {}, first_copier = {};\n\
@@ -165,6 +166,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile, slab_byte
          constexpr unsigned cluster_size = {};\n\
          }}\n\
          using ElementD = {};\n",
+        plan.shares,
         tile.warp_m(),
         tile.warp_n(),
         plan.resources.stages,

@@ -34,6 +34,7 @@ pub fn plan(spec: Spec) -> KernelPlan {
         raster: RasterOrder::AlongM,
         swizzle: 1,
         splits: 1,
+        shares: 1,
         resources: ResourcePlan::of(&spec, tile),
         substitute: None,
     }

@@ -75,6 +75,7 @@ pub fn plan(case: &Case) -> KernelPlan {
         raster: RasterOrder::AlongN,
         swizzle: 8,
         splits: 1,
+        shares: 1,
         resources: ResourcePlan::of(&spec, user),
         substitute: None,
     };
