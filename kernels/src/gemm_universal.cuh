@@ -2,7 +2,8 @@
 //
 //   Scheduler   first(), next() → Work; fixup<Outputs>(work, accumulators), after which the CTA for which it is true holds the sum of
 //               all parts of the tile, and runs the epilogue. Of several shares of the tile's columns it yields a bit for each that
-//               this CTA has: take(work, share, accumulators, outputs) is the share's sum, end(work) comes last
+//               this CTA has: take<Accumulators>(work, share, kept, outputs) is the share's sum, end(work) comes last; `kept` are this
+//               CTA's of the share that has the number of its part
 //   Mainloop    Accumulators; run(work, accumulators), which leaves zeros where there is no K
 //               share(work): this block's part of its cluster's work; has_output(): whether it has a part of D, and then
 //               output(share): which; combine(accumulators, then): then(Outputs&) with that, which blocks may have to add up
@@ -64,20 +65,19 @@ __device__ __forceinline__ void consume(const Params& params, Scheduler& schedul
                 if constexpr (cfg::shares == 1) {
                     if (shares) visitor.run(output, sums);
                 } else {
+                    Outputs kept;
+                    kept.take(sums, multiplies ? work.split : 0);
 #pragma unroll 1
                     for (unsigned i = 0; i < cfg::shares; ++i) {
                         if (!(shares >> i & 1)) continue;
-                        Outputs outputs;
-                        if (multiplies && !work.whole()) {
-                            scheduler.take(output, i, sums, outputs);
-                        } else {
-                            outputs.take(sums, i);
-                        }
+                        // Without products all is zero.
+                        Outputs outputs = kept;
+                        if (multiplies) scheduler.template take<Accumulators>(output, i, kept, outputs);
                         Work part = output;
                         part.tile_n = part.tile_n * cfg::shares + i;
                         visitor.run(part, outputs);
                     }
-                    if (multiplies && !work.whole()) scheduler.end(output);
+                    if (multiplies) scheduler.end(output);
                 }
             });
             mainloop.end_of_tile();

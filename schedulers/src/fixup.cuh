@@ -52,7 +52,7 @@ struct Partials {
                                                Sums& sums) {
         // Values of a thread, and how many parts of them it may hold beside its sums.
         constexpr unsigned values = stride / (threads * sizeof(Value)) * Sums::vectors / Accumulators::vectors;
-        constexpr unsigned ahead = values < 32 ? 32 / values : 1;
+        constexpr unsigned ahead = From::held < 2 * values ? 1 : From::held / values;
 #pragma unroll 1
         for (unsigned part = 0; part < parts; part += ahead) {
             if constexpr (ahead == 1) {
@@ -93,6 +93,8 @@ struct Partials {
 
     // All of every part.
     struct All {
+        static constexpr unsigned held = 32;
+
         template <unsigned n>
         __device__ __forceinline__ void read(const SchedulerArg& arg, unsigned long long first, unsigned part, unsigned i,
                                              Value (&y)[n]) const {
@@ -101,17 +103,19 @@ struct Partials {
         }
     };
 
-    // A share, of which registers hold what one part has.
+    // A share, of which registers hold what one part has, and nothing else by now.
     template <class Outputs>
     struct Share {
-        Outputs& held;
-        unsigned share, holder;
+        static constexpr unsigned held = 96;
+
+        Outputs& own;
+        unsigned share, holder;  // a holder that is no part: all of them are stored
 
         template <unsigned n>
         __device__ __forceinline__ void read(const SchedulerArg& arg, unsigned long long first, unsigned part, unsigned i,
                                              Value (&y)[n]) const {
             if (part == holder) {
-                held.for_each_vector([&](unsigned j, auto& x) {
+                own.for_each_vector([&](unsigned j, auto& x) {
                     if (j == i) memcpy(y, x, sizeof(y));
                 });
             } else {
@@ -173,8 +177,8 @@ struct Turnstile {
     }
 };
 
-// Everyone keeps a share of the columns, stores its part of all others, waits a while until the others have done that, and adds up its
-// share: share s is of part s % parts. Nobody waits for long, since nobody knows whether the others run already: who gives up leaves
+// Share s of a tile's columns is of part s % parts. Part s keeps what it has of share s, stores all others, waits a while until everyone
+// has done that, and adds up its shares. Nobody waits for long, since nobody knows whether the others run already: who gives up leaves
 // its shares to the last to arrive.
 template <unsigned shares>
 struct Arrivals {
@@ -193,7 +197,8 @@ struct Arrivals {
         unsigned own = 0;
         for (unsigned share = w.split; share < shares; share += parts) own |= 1u << share;
         const Partials<Accumulators> partials(arg, static_cast<unsigned long long>(w.tile) * parts + w.split);
-        partials.template store<Outputs>(accumulators, ~own);
+        const unsigned kept = 1u << (w.split % 32) & own;
+        partials.template store<Outputs>(accumulators, ~kept);
         Team::synchronize();
         unsigned* const flag = arg.flags + w.tile;
         const bool first = threadIdx.x == 0;
@@ -209,7 +214,7 @@ struct Arrivals {
         }
         if (!Team::any(complete)) {
             if (own == 0) return 0;
-            partials.template store<Outputs>(accumulators, own);
+            partials.template store<Outputs>(accumulators, kept);
             Team::synchronize();
             if (first) {
                 before = ptx::atom_add_acq_rel(flag, gone + own * given_up);
@@ -229,14 +234,12 @@ struct Arrivals {
         return own;
     }
 
-    // The sum of a share.
+    // The sum of a share; `kept` is what this part has of the one whose number it has.
     template <class Accumulators, class Outputs>
-    static __device__ __forceinline__ void take(const SchedulerArg& arg, const Work& w, unsigned parts, unsigned share,
-                                                const Accumulators& accumulators, Outputs& outputs) {
+    static __device__ __forceinline__ void take(const SchedulerArg& arg, const Work& w, unsigned parts, unsigned share, Outputs& kept,
+                                                Outputs& outputs) {
         using Kept = Partials<Accumulators>;
-        Outputs held;
-        held.take(accumulators, share);
-        const typename Kept::template Share<Outputs> from{held, share, w.split};
+        const typename Kept::template Share<Outputs> from{kept, share, share == w.split ? share : parts};
         Kept::sum(arg, static_cast<unsigned long long>(w.tile) * parts, parts, from, outputs);
     }
 

@@ -22,13 +22,13 @@ struct SplitKScheduler {
 
     template <class Outputs, class Accumulators>
     __device__ __forceinline__ unsigned fixup(const Work& w, Accumulators& accumulators) {
-        return w.whole() ? ~0u : parts.template combine<Outputs>(arg, w, arg.pieces, accumulators);
+        return cfg::shares == 1 && w.whole() ? ~0u : parts.template combine<Outputs>(arg, w, arg.pieces, accumulators);
     }
 
-    // The sum of a share of the columns, of which the accumulators are a part, and the end of all of this block's.
+    // The sum of a share of the columns, and the end of all of this block's.
     template <class Accumulators, class Outputs>
-    __device__ __forceinline__ void take(const Work& w, unsigned share, const Accumulators& accumulators, Outputs& outputs) const {
-        parts.take(arg, w, arg.pieces, share, accumulators, outputs);
+    __device__ __forceinline__ void take(const Work& w, unsigned share, Outputs& kept, Outputs& outputs) const {
+        parts.template take<Accumulators>(arg, w, arg.pieces, share, kept, outputs);
     }
     __device__ __forceinline__ void end(const Work& w) const { parts.end(arg, w, arg.pieces); }
 };

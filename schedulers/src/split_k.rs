@@ -59,8 +59,9 @@ fn works<'a>(space: &TileSpace, groups: &'a dyn GroupTiles, block: usize) -> Wor
     Box::new(core::iter::once(work).filter(|w| w.valid))
 }
 
+/// Also where K has one tile: who shares out columns stores them.
 fn slots(space: &TileSpace) -> usize {
-    if parts(space.splits, space.tiles.k) > 1 { space.total() } else { 0 }
+    if space.splits > 1 { space.total() } else { 0 }
 }
 
 fn cut(space: &TileSpace) -> Cut {
