@@ -22,6 +22,9 @@ const BULK: usize = 2048;
 /// ones, as an H200's times of bf16 vectors and matrices of 20 to 240 MB have it after its L2 was flushed.
 const FIXED: f64 = 6.0e-6;
 const MEMORY_EFFICIENCY: f64 = 0.865;
+/// The part of that which loads of elements of 8 bits get: of floats, which are converted, and of integers.
+const NARROW_FLOATS: f64 = 0.87;
+const NARROW_INTEGERS: f64 = 0.945;
 /// The same of kernels whose loads are bulk copies, which pay for matrices of about a gigabyte.
 const BULK_FIXED: f64 = 10.0e-6;
 const BULK_EFFICIENCY: f64 = 0.88;
@@ -143,6 +146,12 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let (every, once) = if bulk { (PIECE_CYCLES, LATENCY) } else { (LATENCY + PIECE_CYCLES, 0.0) };
     let pipe = seconds(waves as f64 * (steps * step.max(LATENCY / ahead) + every) + once);
     let (fixed, efficiency) = if bulk { (BULK_FIXED, BULK_EFFICIENCY) } else { (FIXED, MEMORY_EFFICIENCY) };
+    let narrow = match spec.a {
+        a if a.is_fp8() => NARROW_FLOATS,
+        a if a.bits() <= 8 => NARROW_INTEGERS,
+        _ => 1.0,
+    };
+    let efficiency = efficiency * narrow;
     let split = if splits > 1 { seconds(EXCHANGE) } else { 0.0 };
     let partials = if splits > 1 { 2.0 * pieces as f64 * (m * n * spec.acc.bits() / 8) as f64 } else { 0.0 };
     let memory_bytes = memory_bytes(model, &space, device, problem, pieces.min(resident), 0.0);

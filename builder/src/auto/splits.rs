@@ -60,15 +60,14 @@ pub(super) fn with_splits(
     }
     let mut plans = vec![with(usual(problem), 1)];
     let dense = matches!(problem.kind(), ProblemKind::Dense | ProblemKind::Batched);
-    // One way to bring blocks together at a time.
-    let lone = plan.cluster.blocks() == 1;
-    let fit = sums_fit(plan);
-    let written = |scheduler| dense && lone && fit && device_code::scheduler(scheduler, plan.spec.schedule);
-    if written(SchedulerId::STREAM_K) {
+    let written = |scheduler| dense && device_code::scheduler(scheduler, plan.spec.schedule);
+    if written(SchedulerId::STREAM_K) && plan.cluster.blocks() == 1 && sums_fit(plan) {
         plans.push(with(SchedulerId::STREAM_K, 1));
     }
-    if written(SchedulerId::SPLIT_K) && together < device.sms as usize {
-        plans.extend(useful.map(|p| with(SchedulerId::SPLIT_K, p)));
+    // One way to put parts of K together at a time.
+    if written(SchedulerId::SPLIT_K) && plan.cluster.k == 1 && together < device.sms as usize {
+        let fits = |plan: &KernelPlan| plan.shares > 1 || (plan.cluster.blocks() == 1 && sums_fit(plan));
+        plans.extend(useful.map(|p| with(SchedulerId::SPLIT_K, p)).filter(fits));
     }
     plans
 }

@@ -30,11 +30,9 @@ const MULTICAST: (f64, f64) = (163.0, 65.2);
 /// aligned vectors: an H200's times of bf16 1024x4096x4092 (128x256x64, 89 µs), 4096x4096x4092 and 4090 (320 and 341) and
 /// 1001x3000x1001 (128x192x64, 66).
 const COPIED: (f64, f64) = (20.0, 5.7);
-/// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, bytes that each sends in a cycle, and what that takes
-/// longer for each that sends beside the first.
-const CLUSTER_EXCHANGE: f64 = 380.0;
-const SENT_BYTES: f64 = 8.97;
-const SENT_BESIDE: f64 = 0.106;
+/// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, and bytes that each is sent in a cycle.
+const CLUSTER_EXCHANGE: f64 = 1028.0;
+const SENT_BYTES: f64 = 8.15;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
 const SHARED_PORT: f64 = 128.0;
@@ -79,6 +77,13 @@ const LINES_BEYOND: f64 = 10.9;
 const EXCHANGE: f64 = 2127.0;
 const PART_CYCLES: f64 = 93.0;
 const NEXT_PART: f64 = 4920.0;
+/// Bytes that L2 gives all blocks of clusters that have parts of a tile's K in a cycle: those that ask for the same are in different
+/// GPCs, since such a cluster's blocks ask for different things and clusters go to one GPC after the other.
+const L2_TOGETHER: f64 = 4300.0;
+/// Cycles of one where blocks share out the columns, and bytes that each stores and loads in a cycle.
+const SHARES_EXCHANGE: f64 = 3360.0;
+const SHARES_STORED: f64 = 11.5;
+const SHARES_LOADED: f64 = 36.4;
 /// Cycles of one where a block continues another's tile, and what of its predecessors' exchanges it waits for.
 const CHAINED: (f64, f64) = (2500.0, 0.929);
 /// Bytes of partial sums that a block moves in a cycle.
@@ -150,20 +155,18 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         _ => (walk.tiles - 1.0).max(0.0) * one,
     };
     let (pipe, between, last) = (seconds(walk.k_tiles * k_tile), seconds(between), seconds(one));
-    // All send at once, one adds.
-    let sums = model.partial_bytes();
-    let sending = 1.0 + SENT_BESIDE * parts.saturating_sub(2) as f64;
-    let added = CLUSTER_EXCHANGE + sums / SENT_BYTES * sending + (parts - 1) as f64 * sums / SHARED_PORT;
-    let added = if parts > 1 { added } else { 0.0 };
+    // All send at once, each its sums of what another adds.
+    let received = (parts - 1) as f64 * model.partial_bytes() / plan.output_parts() as f64;
+    let added = if parts > 1 { CLUSTER_EXCHANGE + received / SENT_BYTES } else { 0.0 };
     let split = seconds(waves as f64 * added + walk.split);
 
     let all = tiles as f64 * all_k_tiles as f64;
     let l2_bytes = operands.requested(all) + walk.moved;
     let l2 = seconds((all * operands.lines + walk.moved) / (L2_ALONE * resident as f64));
     let working = pieces.min(resident);
-    let together = working.div_ceil(parts);
+    let tiles_at_once = working.div_ceil(parts);
     let memory_bytes =
-        memory_bytes(model, &TileSpace::new(plan, problem, resident), device, problem, together, walk.moved);
+        memory_bytes(model, &TileSpace::new(plan, problem, resident), device, problem, tiles_at_once, walk.moved);
     let row = (plan.resources.stages * depth) as f64;
     let bandwidth = device.memory_bandwidth * MEMORY_EFFICIENCY / (1.0 + ROW_BYTES / row);
     let idle_blocks = if waves > 1 { waves as f64 * resident as f64 / pieces as f64 - 1.0 } else { 0.0 };
@@ -178,7 +181,8 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let whole_tiles = space.groups as f64 * (bound.m as f64 * bound.n as f64) / (m * n) as f64;
     let idle = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1.0 } else { 1.0 + IDLE };
     let powered = idle * seconds(whole_tiles / resident as f64 * all_k_tiles as f64 * energy) * growth(alone + tail);
-    let compute = joined([alone, powered], SHARPNESS);
+    let together = if parts > 1 && !shares { seconds(operands.requested(all) / L2_TOGETHER) } else { 0.0 };
+    let compute = joined([alone, powered, together], SHARPNESS);
     let sharing = if shares { CLUSTER_FIXED.0 } else { 0.0 };
     let fixed = FIXED + (sharing + if parts > 1 { CLUSTER_FIXED.1 } else { 0.0 });
     let in_all = fixed + joined([compute, memory], OVERLAP) + tail;
@@ -221,8 +225,8 @@ fn accesses(plan: &KernelPlan, part: usize) -> f64 {
 
 /// Cycles of a tile's epilogue.
 fn stored(model: &Model<'_>) -> f64 {
-    let (plan, spec, Mnk { m, n, .. }) = (model.plan, model.spec, model.plan.tile);
-    let slab = plan.resources.accumulators.subtile_n * spec.d.bits() / 8;
+    let (plan, spec, Mnk { m, n, .. }) = (model.plan, model.spec, model.plan.output_tile());
+    let slab = plan.subtile_columns() * spec.d.bits() / 8;
     // Along the kernel's rows a warp group's slabs have 64 of them.
     let slower = if !plan.along_rows() && slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 };
     let part = if plan.along_rows() { lower::SLAB_ROWS * spec.d.bits() / 8 } else { slab };
@@ -344,6 +348,13 @@ impl Walk {
                 let split = match scheduler {
                     // A block loads and stores the sum in its turn.
                     SchedulerId::SPLIT_K_SERIAL => parts as f64 * (2.0 * moved + EXCHANGE),
+                    // All store what others add.
+                    _ if model.plan.shares > 1 => {
+                        let stored = model.partial_bytes() * (1.0 - 1.0 / parts as f64) / SHARES_STORED;
+                        let loaded = model.partial_bytes() * parts as f64 / model.plan.shares as f64 / SHARES_LOADED;
+                        let exchanges = SHARES_EXCHANGE + (waves(pieces) - 1.0) * NEXT_PART;
+                        waves(pieces) * (stored + loaded) + exchanges
+                    }
                     // All store, the last to arrive loads all.
                     _ => {
                         let exchanges = EXCHANGE + (waves(pieces) - 1.0) * NEXT_PART;
