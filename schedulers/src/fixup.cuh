@@ -53,15 +53,16 @@ struct Partials {
         // Values of a thread, and how many parts of them it may hold beside its sums.
         constexpr unsigned values = stride / (threads * sizeof(Value)) * Sums::vectors / Accumulators::vectors;
         constexpr unsigned ahead = From::held < 2 * values ? 1 : From::held / values;
+        sums.for_each_vector([&](unsigned i, auto& x) { from.read(arg, first, 0, i, x); });
 #pragma unroll 1
-        for (unsigned part = 0; part < parts; part += ahead) {
+        for (unsigned part = 1; part < parts; part += ahead) {
             if constexpr (ahead == 1) {
                 sums.for_each_vector([&](unsigned i, auto& x) {
                     constexpr unsigned n = sizeof(x) / sizeof(Value);
                     Value y[n];
                     from.read(arg, first, part, i, y);
 #pragma unroll
-                    for (unsigned v = 0; v < n; ++v) x[v] = part == 0 ? y[v] : x[v] + y[v];
+                    for (unsigned v = 0; v < n; ++v) x[v] += y[v];
                 });
                 continue;
             }
@@ -83,9 +84,7 @@ struct Partials {
                 sums.for_each_vector([&](unsigned i, auto& x) {
                     constexpr unsigned n = sizeof(x) / sizeof(Value);
 #pragma unroll
-                    for (unsigned v = 0; v < n; ++v) {
-                        x[v] = a == 0 && part == 0 ? held[a][i * n + v] : x[v] + held[a][i * n + v];
-                    }
+                    for (unsigned v = 0; v < n; ++v) x[v] += held[a][i * n + v];
                 });
             }
         }

@@ -145,6 +145,7 @@ def rows():
     yield row("i8_atomic", "sm80", "i8", "atomic", tile=[64, 32, 64], z="i8", ci=True)
     yield row("f16_pingpong", "sm90", "f16", "all", schedule="pingpong", ci=True)
     yield row("f16_column_major_sm90", "sm90", "f16", "atomic", order="column", nan=True, ci=True)
+    yield row("f16_shares", "sm90", "f16", "all", tile=[128, 64, 64], schedule="cooperative", scheduler="splitk", extents=[2, 200, 144, 712], nan=True, ci=True)
     yield row("f16_swapped", "sm90", "f16", "least", swap=True, ci=True)
     yield row("f16_swapped_mask", "sm90", "f16", "scaled", swap=True, ci=True)
     wide = {"tile": [128, 64, 128], "schedule": "cooperative", "extents": [2, 72, 112, 80]}
