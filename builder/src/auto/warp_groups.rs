@@ -87,7 +87,7 @@ const NEXT_PART: f64 = 4920.0;
 /// clusters go to one GPC after the other.
 const L2_TOGETHER: f64 = 4300.0;
 /// Cycles of one where blocks share out the columns, and bytes that each stores and loads in a cycle.
-const SHARES_EXCHANGE: f64 = 3360.0;
+const SHARES_EXCHANGE: f64 = 2800.0;
 const SHARES_STORED: f64 = 11.5;
 const SHARES_LOADED: f64 = 36.4;
 /// Cycles of one where a block continues another's tile, and what of its predecessors' exchanges it waits for.

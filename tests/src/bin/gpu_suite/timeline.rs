@@ -51,11 +51,8 @@ fn with_timers(source: &str) -> Result<String> {
     for (from, to) in [
         ("template <class Visitor, class Scheduler, class Mainloop>\n__device__ __forceinline__ void consume(", STAMP),
         ("mainloop.await(turn);", "mainloop.await(turn);\nstamp(params, turn, 0);"),
-        ("bool complete = work.last", "stamp(params, turn, 1);\nbool complete = work.last"),
-        (
-            "if (complete) visitor.run(work, accumulators);",
-            "if (complete) visitor.run(work, accumulators);\nstamp(params, turn, 2);",
-        ),
+        ("mainloop.combine(accumulators, ", "stamp(params, turn, 1);\nmainloop.combine(accumulators, "),
+        ("if (shares) visitor.run(output, sums);", "if (shares) visitor.run(output, sums);\nstamp(params, turn, 2);"),
     ] {
         if text.matches(from).count() != 1 {
             return Err(format!("the kernel's text has no one place that reads `{from}`").into());
