@@ -10,7 +10,7 @@
 //               end_of_tile(), after which shared memory may be filled for the next tile
 //               takes(turn): whether this thread's warps compute that tile, else skip(work)
 //               has_producer: once all threads were at meet(), is_producer() threads call produce(scheduler, first, share), the others
-//               begin() and consume
+//               begin(), consume and end()
 //               alternates: warp groups take tiles in turn; await(turn) before a tile's products, pass(turn) in run(work,
 //               accumulators, issued), which calls issued() when no more instructions of the tile are to come
 //               roles.cuh has all this for mainloops of one role
@@ -110,6 +110,7 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
         } else {
             mainloop.begin();
             consume<Visitor>(params, scheduler, mainloop, shared);
+            mainloop.end();
         }
     } else {
         ptx::wait_for_grids_before();

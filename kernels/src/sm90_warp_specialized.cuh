@@ -172,15 +172,19 @@ struct Sm90Cluster {
 };
 
 // Blocks of a cluster that have parts of a tile's K: the first `cfg::output_parts` of them take a part of its columns each. All send them
-// their sums, which they add in the order of K, as fixup.cuh does.
+// their sums, which they add in the order of K, as fixup.cuh does. One that takes all keeps its own.
 //
-//   ready     completes when every warp of these is done with a tile's products: sums may be sent into their stages
+//   ready     completes when sums may be sent to all of these: when every warp of theirs is done with the tile's products, if sums lie
+//             over stages, or else with the sums of the tile before
 //   arrived   completes when all have come here
 //
 // Nobody is early: who receives arrives for the next tile when all have sent for this one, and so have seen it ready.
-// Vector i of thread t of part p lies at ((p × vectors + i) × threads + t) × 16.
+// Vector i of thread t of the part that is number p of those sent lies at ((p × vectors + i) × threads + t) × 16.
 template <unsigned threads>
 struct Sm90ClusterSum {
+    // Part 0 has all columns, and adds the others to its sums.
+    static constexpr bool one_receives = cfg::output_parts == 1;
+
     unsigned shared;
     unsigned parity;  // of the next tile's phases
 
@@ -196,35 +200,43 @@ struct Sm90ClusterSum {
     // Of a block that receives, `outputs` is the sum of its columns.
     template <class Accumulators, class Outputs>
     __device__ __forceinline__ void combine(const Sm90Cluster& place, const Accumulators& accumulators, Outputs& outputs) {
-        constexpr unsigned bytes = cfg::cluster_k * Outputs::vectors * threads * 16;
+        constexpr unsigned sent = cfg::cluster_k - one_receives;
         static_assert(cfg::output_parts * Outputs::vectors == Accumulators::vectors, "every block has as many columns");
         const auto at = [](unsigned part, unsigned i) {
-            return cfg::partials_offset + ((part * Outputs::vectors + i) * threads + threadIdx.x) * 16;
+            return cfg::partials_offset + (((part - one_receives) * Outputs::vectors + i) * threads + threadIdx.x) * 16;
         };
+        const unsigned now = parity;
+        parity ^= 1;
         if (place.receives()) {
-            __syncwarp();
-            const unsigned lane = threadIdx.x % 32;
-            ptx::mbarrier_arrive_remote(ready(), cluster::rank(place.row, place.column, lane), lane < cfg::cluster_k);
-            if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_tx(arrived(), bytes);
+            if constexpr (cfg::lends_sums) tell(place);
+            if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_tx(arrived(), sent * Outputs::vectors * threads * 16);
         }
-        unsigned block[cfg::output_parts];
-#pragma unroll
-        for (unsigned part = 0; part < cfg::output_parts; ++part) {
-            block[part] = ptx::map_shared(shared, cluster::rank(place.row, place.column, part));
-        }
-        ptx::mbarrier_wait_cluster(ready(), parity);
-        // One vector for each block, then the next: none is sent everything at once.
-#pragma unroll
-        for (unsigned i = 0; i < Outputs::vectors; ++i)
+        if (!one_receives || place.part > 0) {
+            unsigned block[cfg::output_parts];
 #pragma unroll
             for (unsigned part = 0; part < cfg::output_parts; ++part) {
-                const auto& x = accumulators.value[i / Outputs::fragments_n][part * Outputs::fragments_n + i % Outputs::fragments_n];
-                ptx::st_async(block[part] + at(place.part, i), x, block[part] + (arrived() - shared));
+                block[part] = ptx::map_shared(shared, cluster::rank(place.row, place.column, part));
             }
-        parity ^= 1;
+            ptx::mbarrier_wait_cluster(ready(), cfg::lends_sums ? now : now ^ 1);
+            // One vector for each block, then the next: none is sent everything at once.
+#pragma unroll
+            for (unsigned i = 0; i < Outputs::vectors; ++i)
+#pragma unroll
+                for (unsigned part = 0; part < cfg::output_parts; ++part) {
+                    const unsigned column = part * Outputs::fragments_n + i % Outputs::fragments_n;
+                    ptx::st_async(block[part] + at(place.part, i), accumulators.value[i / Outputs::fragments_n][column],
+                                  block[part] + (arrived() - shared));
+                }
+        }
         if (!place.receives()) return;
-        ptx::mbarrier_wait_cluster(arrived(), parity ^ 1);
-        outputs.for_each_vector([&](unsigned i, auto& x) { ptx::ld_shared_vector<4>(x, shared + at(0, i)); });
+        ptx::mbarrier_wait_cluster(arrived(), now);
+        outputs.for_each_vector([&](unsigned i, auto& x) {
+            if constexpr (one_receives) {
+                memcpy(x, accumulators.value[i / Outputs::fragments_n][i % Outputs::fragments_n], sizeof(x));
+            } else {
+                ptx::ld_shared_vector<4>(x, shared + at(0, i));
+            }
+        });
 #pragma unroll 1
         for (unsigned part = 1; part < cfg::cluster_k; ++part) {
             outputs.for_each_vector([&](unsigned i, auto& x) {
@@ -234,9 +246,22 @@ struct Sm90ClusterSum {
                 for (unsigned v = 0; v < 4; ++v) x[v] += y[v];
             });
         }
+        if constexpr (!cfg::lends_sums) tell(place);
+    }
+
+    // After the last tile: nobody may still be about to arrive here when the block ends.
+    __device__ __forceinline__ void end() const {
+        if constexpr (cfg::cluster_k > 1 && !cfg::lends_sums) ptx::mbarrier_wait(ready(), parity ^ 1);
     }
 
    private:
+    // Tells all that this warp's share of the bytes is free.
+    __device__ __forceinline__ void tell(const Sm90Cluster& place) const {
+        __syncwarp();
+        const unsigned lane = threadIdx.x % 32;
+        ptx::mbarrier_arrive_remote(ready(), cluster::rank(place.row, place.column, lane), lane < cfg::cluster_k);
+    }
+
     __device__ __forceinline__ unsigned ready() const { return shared + cfg::barriers_offset + (2 * cfg::stages + 1) * 8; }
     __device__ __forceinline__ unsigned arrived() const { return ready() + 8; }
 };
@@ -432,6 +457,9 @@ struct Sm90WarpSpecialized {
     static __device__ __forceinline__ void pass(unsigned turn) {
         ptx::barrier_arrive(1 + (turn + 1) % 2, consumer_threads);
     }
+
+    // A consumer, after its last tile.
+    __device__ __forceinline__ void end() const { sum.end(); }
 
    private:
     // Tells the compiler what it cannot see: that a warp agrees on a value, which may live in a uniform register.

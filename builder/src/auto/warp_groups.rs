@@ -30,8 +30,9 @@ const MULTICAST: (f64, f64) = (163.0, 65.2);
 /// aligned vectors: an H200's times of bf16 1024x4096x4092 (128x256x64, 89 µs), 4096x4096x4092 and 4090 (320 and 341) and
 /// 1001x3000x1001 (128x192x64, 66).
 const COPIED: (f64, f64) = (20.0, 5.7);
-/// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, and bytes that each is sent in a cycle.
-const CLUSTER_EXCHANGE: f64 = 1028.0;
+/// Cycles of an exchange between blocks of a cluster that have parts of a tile's K, where sums lie beside the stages and over them, and
+/// bytes that each is sent in a cycle.
+const CLUSTER_EXCHANGE: (f64, f64) = (380.0, 1028.0);
 const SENT_BYTES: f64 = 8.15;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
@@ -58,9 +59,10 @@ const EPILOGUE_CYCLES: f64 = 516.0;
 const NARROW_SLAB: (usize, f64) = (64, 1.17);
 /// Of plans whose times are as good as one, those are taken whose D is contiguous along the kernel's columns: more of them were measured.
 const ALONG_ROWS: f64 = 1.003;
-/// And those whose first operand, which is asked for first, is the larger: of 273 pairs of plans that differ in this alone the others take
-/// 2 % longer where tiles fit both ways.
+/// And those whose first operand, which is asked for first, is the larger, in kernels of few waves whose tile's columns are a power of two:
+/// of 273 pairs of plans that differ in this alone the others take 2 % longer. Elsewhere they take up to 7 % less.
 const LARGER_FIRST: f64 = 0.985;
+const MOST_WAVES: usize = 8;
 /// And those of two warp groups: three take 3 % longer than predicted, in 80 plans of 65 problems.
 const THREE_GROUPS: f64 = 1.03;
 /// Cycles from one of two groups that take turns to the other, and what each slab that one of them stores takes of the other's.
@@ -87,7 +89,7 @@ const NEXT_PART: f64 = 4920.0;
 /// clusters go to one GPC after the other.
 const L2_TOGETHER: f64 = 4300.0;
 /// Cycles of one where blocks share out the columns, and bytes that each stores and loads in a cycle.
-const SHARES_EXCHANGE: f64 = 2800.0;
+const SHARES_EXCHANGE: f64 = 3360.0;
 const SHARES_STORED: f64 = 11.5;
 const SHARES_LOADED: f64 = 36.4;
 /// Cycles of one where a block continues another's tile, and what of its predecessors' exchanges it waits for.
@@ -163,7 +165,8 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let (pipe, between, last) = (seconds(walk.k_tiles * k_tile), seconds(between), seconds(one));
     // All send at once, each its sums of what another adds.
     let received = (parts - 1) as f64 * model.partial_bytes() / plan.output_parts() as f64;
-    let added = if parts > 1 { CLUSTER_EXCHANGE + received / SENT_BYTES } else { 0.0 };
+    let exchange = if plan.resources.sums_reuse_stages() { CLUSTER_EXCHANGE.1 } else { CLUSTER_EXCHANGE.0 };
+    let added = if parts > 1 { exchange + received / SENT_BYTES } else { 0.0 };
     let split = seconds(waves as f64 * added + walk.split);
 
     let all = tiles as f64 * all_k_tiles as f64;
@@ -187,10 +190,13 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let whole_tiles = space.groups as f64 * (bound.m as f64 * bound.n as f64) / (m * n) as f64;
     let idle = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1.0 } else { 1.0 + IDLE };
     let powered = idle * seconds(whole_tiles / resident as f64 * all_k_tiles as f64 * energy) * growth(alone + tail);
-    let scatters = walk.scattered || (parts > 1 && !shares);
+    // Of a single row or column of tiles all blocks ask for the same of one operand, whichever they are.
+    let both = extents.m > m && extents.n > n;
+    let scatters = walk.scattered || (parts > 1 && !shares && both);
     let together = if scatters { seconds(operands.requested(all) / L2_TOGETHER) } else { 0.0 };
     let compute = joined([alone, powered, together], SHARPNESS);
     let sharing = if shares { CLUSTER_FIXED.0 } else { 0.0 };
+    let larger_first = extents.m >= 2 * extents.n && n.is_power_of_two() && waves <= MOST_WAVES;
     let fixed = FIXED + (sharing + if parts > 1 { CLUSTER_FIXED.1 } else { 0.0 });
     let in_all = fixed + joined([compute, memory], OVERLAP) + tail;
     Prediction {
@@ -212,7 +218,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         seconds: in_all,
         rank: in_all
             * if plan.along_rows() { ALONG_ROWS } else { 1.0 }
-            * if extents.m > extents.n { LARGER_FIRST } else { 1.0 }
+            * if larger_first { LARGER_FIRST } else { 1.0 }
             * if plan.resources.warp_groups(spec) == 3 { THREE_GROUPS } else { 1.0 },
     }
 }

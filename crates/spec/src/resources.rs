@@ -231,11 +231,13 @@ impl ResourcePlan {
         let staging = subtile * widest / 8 * if lines > 1 { lines } else { 1 };
         // What the epilogue reads by TMA completes a barrier for each slab.
         let source_barriers = if fragments { warps.0 * warps.1 * Self::MAX_SLABS * 8 } else { 0 };
-        // All parts of K of the columns that a block of a cluster adds up. They are sent when its products are over, and lie over the
-        // stages.
+        // All parts of K of the columns that a block of a cluster adds up, but its own if one block adds up all.
         let output = s.output_tile(tile);
         let partials = match s.cluster {
-            Some(cluster) if cluster.k > 1 => cluster.k * output.m * output.n * s.acc.bits() / 8,
+            Some(cluster) if cluster.k > 1 => {
+                let sent = if s.output_parts(tile) == 1 { cluster.k - 1 } else { cluster.k };
+                sent * output.m * output.n * s.acc.bits() / 8
+            }
             _ => 0,
         };
         // What becomes of lines, whichever way they lie; of Pingpong, for each warp group.
@@ -244,14 +246,18 @@ impl ResourcePlan {
         let joined = tiles * 4 * if numbers[0] > numbers[1] { numbers[0] } else { numbers[1] };
         let fixed_bytes = barriers + source_barriers + mailbox + joined + if aliases { 0 } else { staging };
         let limit = shared_limit(s.arch);
+        let room = limit.saturating_sub(fixed_bytes);
         let stages = match s.stages {
             Some(n) => n,
             None if matches!(s.loader, LoaderId::GLOBAL_TO_REGISTER) => 2,
             None => {
-                let n = limit.saturating_sub(fixed_bytes) / stage_bytes;
+                let n = room / stage_bytes;
                 if n > Self::MAX_STAGES { Self::MAX_STAGES } else { n }
             }
         };
+        // Where they do not cost a stage they lie beside the stages: nobody then waits to send them until a block's products are over.
+        let beside = (stages * stage_bytes + partials).next_multiple_of(1024) <= room;
+        let fixed_bytes = fixed_bytes + if beside { partials } else { 0 };
         let kind = if asynchronous && s.loader.is_tma() {
             PipelineKind::MbarrierTransactions
         } else if asynchronous {
@@ -308,7 +314,8 @@ impl ResourcePlan {
             end = staged;
         }
         if partials > 0 {
-            let added = plan.place("partials", partials, 128, Lifetime::Epilogue, if aliases { staged } else { 0 });
+            let over = if aliases { staged } else { 0 };
+            let added = plan.place("partials", partials, 128, Lifetime::Epilogue, if beside { end } else { over });
             if added > end {
                 end = added;
             }
@@ -399,6 +406,14 @@ impl ResourcePlan {
         let lent = ["staging", "partials"].into_iter().filter_map(|name| self.buffer(name));
         let end = lent.filter(|lent| lent.offset < b.offset + b.bytes).map(|lent| lent.offset + lent.bytes).max();
         end.unwrap_or(0).div_ceil((a.bytes / self.stages.max(1)).max(1)).min(self.stages)
+    }
+
+    /// Whether parts of K are added up in bytes of the stages.
+    pub fn sums_reuse_stages(&self) -> bool {
+        match (self.buffer("partials"), self.buffer("b")) {
+            (Some(partials), Some(b)) => partials.offset < b.offset + b.bytes,
+            _ => false,
+        }
     }
 
     /// The buffer of a name.

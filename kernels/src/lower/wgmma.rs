@@ -220,7 +220,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
          constexpr unsigned producer_registers = {}, consumer_registers = {};\n\
          constexpr unsigned barriers_offset = {}, partials_offset = {};\n\
          constexpr unsigned lent_stages = {};\n\
-         constexpr bool lends_slabs = {};\n\
+         constexpr bool lends_slabs = {}, lends_sums = {};\n\
          constexpr unsigned cluster_m = {m}, cluster_n = {n}, cluster_k = {k}, output_parts = {parts};\n\
          }}\n",
         tile.warp_group_m.unwrap_or(0),
@@ -233,6 +233,7 @@ pub(crate) fn write(text: &mut String, plan: &KernelPlan, tile: &Tile) -> Result
         plan.resources.buffer("partials").map_or(0, |b| b.offset),
         plan.resources.lent_stages(),
         plan.resources.reuses_stages(),
+        plan.resources.sums_reuse_stages(),
     );
     TmaOperand::new(plan, Side::First)?.write(text, plan, ROWS)?;
     let columns = if columns > 0 { columns } else { plan.tile.n };
