@@ -196,7 +196,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let together = if scatters { seconds(operands.requested(all) / L2_TOGETHER) } else { 0.0 };
     let compute = joined([alone, powered, together], SHARPNESS);
     let sharing = if shares { CLUSTER_FIXED.0 } else { 0.0 };
-    let larger_first = extents.m >= 2 * extents.n && n.is_power_of_two() && waves <= MOST_WAVES;
+    let larger_first = extents.m >= extents.n.saturating_mul(2) && n.is_power_of_two() && waves <= MOST_WAVES;
     let fixed = FIXED + (sharing + if parts > 1 { CLUSTER_FIXED.1 } else { 0.0 });
     let in_all = fixed + joined([compute, memory], OVERLAP) + tail;
     Prediction {
