@@ -63,6 +63,9 @@ const ALONG_ROWS: f64 = 1.003;
 /// of 273 pairs of plans that differ in this alone the others take 2 % longer. Elsewhere they take up to 7 % less.
 const LARGER_FIRST: f64 = 0.985;
 const MOST_WAVES: usize = 8;
+/// And those whose slabs are not narrow: 512x28672x4096 and 1024x28672x4096 take 168 and 323 µs by Pingpong 128x176, which was predicted
+/// to be the fastest, 161 and 307 by 128x128 and 128x160.
+const NARROW_SLABS: f64 = 1.02;
 /// And those of two warp groups: three take 3 % longer than predicted, in 80 plans of 65 problems.
 const THREE_GROUPS: f64 = 1.03;
 /// Cycles from one of two groups that take turns to the other, and what each slab that one of them stores takes of the other's.
@@ -76,6 +79,9 @@ const ROW_BYTES: f64 = 52.6;
 const FIRST_BYTES: f64 = 2.00e-6;
 /// What it takes longer for each block that is idle in the last wave, as a part of the whole: those that work ask for too little.
 const LAST_WAVE: f64 = 0.19;
+/// What operands that L2 does not hold take longer where blocks of a cluster have parts of K, and so are at two places of every row:
+/// 128x7168x16384 of e4m3 in parts 41.2 µs, in whole tiles 38.7.
+const PARTED: f64 = 1.06;
 /// Lines beyond the matrix, of zeros, that all blocks get in a cycle: 40 rows of K = 3072 in boxes of 128 take 24.7 µs, in boxes of
 /// 64 12.8.
 const LINES_BEYOND: f64 = 10.9;
@@ -180,7 +186,8 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let bandwidth = device.memory_bandwidth * MEMORY_EFFICIENCY / (1.0 + ROW_BYTES / row);
     let idle_blocks = if waves > 1 { waves as f64 * resident as f64 / pieces as f64 - 1.0 } else { 0.0 };
     let scattered = if walk.scattered { SCATTERED * operands.again(all) } else { 0.0 };
-    let read = (1.0 + LAST_WAVE * idle_blocks) * (memory_bytes + operands.twice + scattered);
+    let parted = if parts > 1 && memory_bytes > device.l2_bytes as f64 { PARTED } else { 1.0 };
+    let read = parted * (1.0 + LAST_WAVE * idle_blocks) * (memory_bytes + operands.twice + scattered);
     let first = if memory_bytes > 0.0 { FIRST_BYTES } else { 0.0 };
     let beyond = seconds(operands.beyond * all_k_tiles as f64 / LINES_BEYOND);
     let memory = (first + read / bandwidth).hypot(beyond);
@@ -219,8 +226,14 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         rank: in_all
             * if plan.along_rows() { ALONG_ROWS } else { 1.0 }
             * if larger_first { LARGER_FIRST } else { 1.0 }
+            * if narrow_slabs(plan) { NARROW_SLABS } else { 1.0 }
             * if plan.resources.warp_groups(spec) == 3 { THREE_GROUPS } else { 1.0 },
     }
+}
+
+/// Whether a warp's slabs of D have rows for which TMA takes longer.
+fn narrow_slabs(plan: &KernelPlan) -> bool {
+    !plan.along_rows() && plan.subtile_columns() * plan.spec.d.bits() / 8 < NARROW_SLAB.0
 }
 
 /// Slabs that a tile's columns are stored in.
@@ -244,7 +257,7 @@ fn stored(model: &Model<'_>) -> f64 {
     let (plan, spec, Mnk { m, n, .. }) = (model.plan, model.spec, model.plan.output_tile());
     let slab = plan.subtile_columns() * spec.d.bits() / 8;
     // Along the kernel's rows a warp group's slabs have 64 of them.
-    let slower = if !plan.along_rows() && slab < NARROW_SLAB.0 { NARROW_SLAB.1 } else { 1.0 };
+    let slower = if narrow_slabs(plan) { NARROW_SLAB.1 } else { 1.0 };
     let part = if plan.along_rows() { lower::SLAB_ROWS * spec.d.bits() / 8 } else { slab };
     let narrow = slower * accesses(plan, part);
     let groups = if matches!(spec.schedule, ScheduleId::PINGPONG) { 1 } else { plan.resources.warp_groups(spec) };
