@@ -25,7 +25,7 @@ pub struct Cut {
 /// - A tile's splits are numbered 0, 1, … in the order of K, and each begins where the one before ends.
 /// - A work waits (in [`fixup`](TileScheduler::fixup), or for its [`Work::wait`] flag) only for works of blocks with lower
 ///   numbers or for earlier works of its own block. Devices and the host start blocks in the order of their numbers, so
-///   nothing waits for ever, however few blocks run at once.
+///   nothing waits for ever, however few blocks run at once. For others it waits a while at most, and does without them.
 /// - Group extents are read when the work is fetched, not before: on a device they may have been written by the launch before.
 /// - Empty problems have no blocks or only blocks without work. Nothing divides by an extent of zero.
 /// - What a block gets depends on the space and the group extents alone, so results are reproducible.
