@@ -309,7 +309,9 @@ impl ResourcePlan {
         if scales > 0 {
             end = plan.place("scales", stages * scales, 128, Lifetime::Mainloop, end);
         }
-        let staged = plan.place("staging", staging, 1024, Lifetime::Epilogue, if aliases { 0 } else { end });
+        // Sums over the stages may be longer than those; slabs lie behind both, since no barrier parts one's stores from the other's loads.
+        let behind = if !beside && partials > end { partials } else { end };
+        let staged = plan.place("staging", staging, 1024, Lifetime::Epilogue, if aliases { 0 } else { behind });
         if staged > end {
             end = staged;
         }
