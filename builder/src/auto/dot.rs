@@ -22,12 +22,12 @@ const BULK: usize = 2048;
 /// ones, as an H200's times of bf16 vectors and matrices of 20 to 240 MB have it after its L2 was flushed.
 const FIXED: f64 = 6.0e-6;
 const MEMORY_EFFICIENCY: f64 = 0.865;
-/// The part of that which loads of elements of 8 bits get: of floats, which are converted, and of integers.
-const NARROW_FLOATS: f64 = 0.87;
-const NARROW_INTEGERS: f64 = 0.945;
 /// The same of kernels whose loads are bulk copies, which pay for matrices of about a gigabyte.
 const BULK_FIXED: f64 = 10.0e-6;
 const BULK_EFFICIENCY: f64 = 0.88;
+/// The part of these that loads of elements of 8 bits get: of floats, which are converted, and of integers.
+const NARROW_FLOATS: f64 = 0.87;
+const NARROW_INTEGERS: f64 = 0.945;
 /// Cycles from a request to its data when all SMs ask.
 const LATENCY: f64 = 1000.0;
 /// Cycles of a piece beside its steps: addresses, putting sums together, the epilogue.

@@ -163,7 +163,7 @@ impl KernelPlan {
     }
     /// Blocks of a cluster that have a part of a tile's D each ([`Spec::output_parts`]).
     pub const fn output_parts(&self) -> usize {
-        if self.cluster.k > 1 { self.kernel_spec().output_parts(self.tile) } else { 1 }
+        self.kernel_spec().output_parts(self.tile)
     }
     /// What one block's epilogue has of it at a time, in the kernel's terms.
     pub const fn output_tile(&self) -> Mnk {

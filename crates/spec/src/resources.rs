@@ -404,18 +404,21 @@ impl ResourcePlan {
     /// How many stages, the first of the ring, have bytes in which the epilogue is staged or parts of K are added up: each operand's
     /// stages follow one another, the first operand's from 0.
     pub fn lent_stages(&self) -> usize {
-        let (Some(a), Some(b)) = (self.buffer("a"), self.buffer("b")) else { return 0 };
-        let lent = ["staging", "partials"].into_iter().filter_map(|name| self.buffer(name));
-        let end = lent.filter(|lent| lent.offset < b.offset + b.bytes).map(|lent| lent.offset + lent.bytes).max();
+        let Some(a) = self.buffer("a") else { return 0 };
+        let lent = ["staging", "partials"].into_iter().filter_map(|name| self.over_stages(name));
+        let end = lent.map(|lent| lent.offset + lent.bytes).max();
         end.unwrap_or(0).div_ceil((a.bytes / self.stages.max(1)).max(1)).min(self.stages)
     }
 
     /// Whether parts of K are added up in bytes of the stages.
     pub fn sums_reuse_stages(&self) -> bool {
-        match (self.buffer("partials"), self.buffer("b")) {
-            (Some(partials), Some(b)) => partials.offset < b.offset + b.bytes,
-            _ => false,
-        }
+        self.over_stages("partials").is_some()
+    }
+
+    /// The buffer of a name, if it begins in bytes of the stages.
+    fn over_stages(&self, name: &str) -> Option<Buffer> {
+        let stages = self.buffer("b")?;
+        self.buffer(name).filter(|buffer| buffer.offset < stages.offset + stages.bytes)
     }
 
     /// The buffer of a name.
@@ -553,21 +556,24 @@ const fn accumulators(s: &Spec, tile: Mnk, warps: (usize, usize)) -> Accumulator
             subtile_m: 16 * warps.0,
             subtile_n: tile.n,
         },
-        InstructionId::WGMMA => AccumulatorSource {
-            place: Place::Registers(RoleKind::Mma),
-            stages: if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 },
-            // Each warp hands over 16 rows of one wgmma at a time, of D as many columns as TMA's swizzle spans.
-            subtile_m: 16 * warps.0,
-            subtile_n: if s.output_tile(tile).n.is_multiple_of(64) && s.d.bits() <= 16 {
-                64
-            } else if s.output_tile(tile).n.is_multiple_of(32) {
-                32
-            } else if s.output_tile(tile).n.is_multiple_of(16) {
-                16
-            } else {
-                8
-            },
-        },
+        InstructionId::WGMMA => {
+            let columns = s.output_tile(tile).n;
+            AccumulatorSource {
+                place: Place::Registers(RoleKind::Mma),
+                stages: if matches!(s.schedule, ScheduleId::PINGPONG) { 2 } else { 1 },
+                // Each warp hands over 16 rows of one wgmma at a time, of D as many columns as TMA's swizzle spans.
+                subtile_m: 16 * warps.0,
+                subtile_n: if columns.is_multiple_of(64) && s.d.bits() <= 16 {
+                    64
+                } else if columns.is_multiple_of(32) {
+                    32
+                } else if columns.is_multiple_of(16) {
+                    16
+                } else {
+                    8
+                },
+            }
+        }
         InstructionId::TCGEN05 => {
             let two = 2 * tmem(tile.n) <= 512;
             AccumulatorSource {

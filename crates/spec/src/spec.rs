@@ -129,8 +129,8 @@ impl Spec {
     /// them where each then has whole fragments of 8 columns. The tile is in the kernel's terms.
     pub const fn output_parts(&self, tile: Mnk) -> usize {
         let parts = match self.cluster {
-            Some(cluster) => cluster.k,
-            None => 1,
+            Some(cluster) if cluster.k > 1 => cluster.k,
+            _ => 1,
         };
         let shares = if tile.n < 8 { 1 } else { 1 << (tile.n / 8).trailing_zeros() };
         if parts < shares { parts } else { shares }
@@ -138,10 +138,7 @@ impl Spec {
 
     /// What the epilogue of one of these blocks has of a tile.
     pub const fn output_tile(&self, tile: Mnk) -> Mnk {
-        match self.cluster {
-            Some(cluster) if cluster.k > 1 => Mnk::new(tile.m, tile.n / self.output_parts(tile), tile.k),
-            _ => tile,
-        }
+        Mnk::new(tile.m, tile.n / self.output_parts(tile), tile.k)
     }
 
     /// Whether threads load the instruction's first operand into registers, where it could read shared memory.
