@@ -9,8 +9,8 @@
 //               output(share): which; combine(accumulators, then): then(Outputs&) with that, which blocks may have to add up
 //               end_of_tile(), after which shared memory may be filled for the next tile
 //               takes(turn): whether this thread's warps compute that tile, else skip(work)
-//               has_producer: once all threads were at meet(), is_producer() threads call produce(scheduler, first, share), the others
-//               begin(), consume and end()
+//               has_producer: is_producer() threads call head_start(first, share), and once all threads were at meet(),
+//               produce(scheduler, first, share), the others begin(), consume and end()
 //               alternates: warp groups take tiles in turn; await(turn) before a tile's products, pass(turn) in run(work,
 //               accumulators, issued), which calls issued() when no more instructions of the tile are to come
 //               roles.cuh has all this for mainloops of one role
@@ -101,10 +101,12 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
             // Found while others make the barriers, and held so that the compiler does not find it later.
             first = scheduler.first();
             asm volatile("" : "+r"(first.tile_m), "+r"(first.tile_n), "+r"(first.k_begin), "+r"(first.group));
+            mainloop.head_start(first, Share<Mainloop, typename Visitor::Epilogue>{params, mainloop});
         }
         mainloop.meet();
-        // Up to here nothing of global memory was touched but parameters.
+        // Up to here nothing of global memory was touched but parameters, and what a head start waited for grids before to ask for.
         ptx::wait_for_grids_before();
+        ptx::let_grid_behind_begin();
         if (mainloop.is_producer()) {
             mainloop.produce(scheduler, first, Share<Mainloop, typename Visitor::Epilogue>{params, mainloop});
         } else {
@@ -114,6 +116,7 @@ __device__ __forceinline__ void gemm_universal(const Params& params, const void*
         }
     } else {
         ptx::wait_for_grids_before();
+        ptx::let_grid_behind_begin();
         consume<Visitor>(params, scheduler, mainloop, shared);
     }
 }

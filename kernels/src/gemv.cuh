@@ -150,6 +150,8 @@ struct Gemv : SingleRole {
 
     // Whoever multiplies comes first.
     static __device__ __forceinline__ bool is_producer() { return threadIdx.x >= Dot::threads; }
+    template <class Share>
+    static __device__ __forceinline__ void head_start(const Work&, const Share&) {}
     // Until the ring's barriers are made.
     static __device__ __forceinline__ void meet() { __syncthreads(); }
     template <class Scheduler, class Share>

@@ -200,11 +200,16 @@ __device__ __forceinline__ void st_global(void* target, const unsigned* words) {
     }
 }
 
-// Of a programmatic launch: waits until the grids before this one are over and what they wrote can be read, and lets the grid
-// behind it begin. Of any other launch, and before sm_90, nothing.
+// Of a programmatic launch: waits until the grids before this one are over and what they wrote can be read. Of any other launch,
+// and before sm_90, nothing.
 __device__ __forceinline__ void wait_for_grids_before() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// Likewise: lets the grid behind this one begin.
+__device__ __forceinline__ void let_grid_behind_begin() {
+#if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }

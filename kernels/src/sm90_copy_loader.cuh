@@ -7,6 +7,8 @@ struct Sm90CopyLoader {
     // A thread arrives when it has stored, and again when what it copies has landed.
     static constexpr unsigned arrivals = cfg::copiers * (direct + asynchronous);
 
+    static constexpr bool one_asks = false;
+
     const Params& params;
     OperandLoader<OperandA> copy_a;
     OperandLoader<OperandB> copy_b;

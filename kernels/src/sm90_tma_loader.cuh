@@ -9,6 +9,7 @@
 struct Sm90TmaLoader {
     static constexpr bool shares_a = OperandA::slices > 1, shares_b = OperandB::slices > 1;
     static constexpr unsigned arrivals = 1;
+    static constexpr bool one_asks = true;
     static constexpr unsigned stage_bytes = OperandA::slices * OperandA::boxes * OperandA::box_bytes +
                                             OperandB::slices * OperandB::boxes * OperandB::box_bytes;
 

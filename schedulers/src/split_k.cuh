@@ -8,8 +8,9 @@ struct SplitKScheduler {
     __device__ __forceinline__ explicit SplitKScheduler(const SchedulerArg& a) : arg(a) {}
 
     __device__ __forceinline__ Work first() const {
-        // A division: ptxas spills of large Multistage tiles where it sees through it.
-        const unsigned split = cluster_number() / arg.tiles;
+        unsigned split = quotient(cluster_number(), arg.by_tiles);
+        // Where ptxas sees through it, it spills of large Multistage tiles.
+        asm volatile("" : "+r"(split));
         Work w = whole_tile(arg, cluster_number() - split * arg.tiles);
         w.k_begin = part_begin(arg.k_tiles, arg.pieces, arg.part, split);
         w.k_count = part_begin(arg.k_tiles, arg.pieces, arg.part, split + 1) - w.k_begin;

@@ -330,7 +330,7 @@ pub fn call(
     let along_m = matches!(space.raster, RasterOrder::AlongM);
     let (across, along) = if along_m { (space.tiles.n, space.tiles.m) } else { (space.tiles.m, space.tiles.n) };
     let band = space.swizzle.clamp(1, across.max(1));
-    let divisors = [space.tiles.plane(), band * along, band, across % band];
+    let divisors = [space.tiles.plane(), band * along, band, across % band, space.total()];
     // StreamK cuts the line of all tiles that are split, the others each tile.
     let cut_k_tiles =
         if plan.spec.scheduler == SchedulerId::STREAM_K { cut.split_tiles * space.tiles.k } else { space.tiles.k };

@@ -276,6 +276,7 @@ fn source_with(plan: &KernelPlan, epilogue: &EpilogueProgram) -> Result<String, 
             text,
             "extern \"C\" __global__ void __launch_bounds__(finish_threads) {}(const __grid_constant__ Params params) {{\n\
              \x20   ptx::wait_for_grids_before();\n\
+             \x20   ptx::let_grid_behind_begin();\n\
              \x20   finish_reductions(params.epilogue);\n\
              }}\n",
             finish_name(plan)

@@ -27,8 +27,8 @@ const DIVISOR: [Member; 2] = [member("unsigned", "multiplier", 4), member("unsig
 
 /// Extents in tiles, in the kernel's terms, the order in which they are walked, how they are cut along K, divisors, how many K tiles
 /// a piece has at least, and workspace. Divisors are of a plane's tiles, a band's, those side by side in a band and in the last one
-/// if it is narrower.
-const SCHEDULER: [Member; 16] = [
+/// if it is narrower, and of all tiles. What finds a tile is 64 bytes, behind maps one line of the constant cache.
+const SCHEDULER: [Member; 17] = [
     member("unsigned", "tiles", 4),
     member("unsigned", "tiles_m", 4),
     member("unsigned", "tiles_n", 4),
@@ -41,6 +41,7 @@ const SCHEDULER: [Member; 16] = [
     member("Divisor", "by_line", 8),
     member("Divisor", "by_band", 8),
     member("Divisor", "by_rest", 8),
+    member("Divisor", "by_tiles", 8),
     member("unsigned", "part", 4),
     member("unsigned", "reserved", 4),
     member("unsigned*", "flags", 8),
@@ -61,12 +62,12 @@ const MAP_BYTES: usize = 128;
 /// The kernel's parameters between its operands and the epilogue's. Extents are in the kernel's terms, D's strides in the
 /// user's.
 const KERNEL: [Member; 6] = [
+    member("SchedulerArg", "scheduler", 96),
     member("TensorArg", "d", 32),
     member("unsigned", "rows", 4),
     member("unsigned", "columns", 4),
     member("unsigned", "depth", 4),
     member("unsigned", "reserved", 4),
-    member("SchedulerArg", "scheduler", 88),
 ];
 
 /// How a kernel takes A and B.
@@ -213,8 +214,8 @@ pub(crate) struct Values {
     pub extents: [u32; 3],
     /// Tiles, tiles along M, along N, K tiles, band, whether along M, split tiles, pieces.
     pub scheduler: [u32; 8],
-    /// By a plane's tiles, a band's, those side by side in a band and in the last one.
-    pub divisors: [Divisor; 4],
+    /// By a plane's tiles, a band's, those side by side in a band and in the last one, by all tiles.
+    pub divisors: [Divisor; 5],
     /// Fewest K tiles of a piece.
     pub part: u32,
     /// Addresses of flags and of partial accumulators.
@@ -245,10 +246,6 @@ impl Packed {
             put(&operand.leading.to_le_bytes());
             put(&operand.stride_batch.to_le_bytes());
         }
-        put(&values.d.to_le_bytes());
-        values.d_strides.iter().for_each(|s| put(&s.to_le_bytes()));
-        values.extents.iter().for_each(|e| put(&e.to_le_bytes()));
-        put(&[0; 4]);
         values.scheduler.iter().for_each(|s| put(&s.to_le_bytes()));
         for Divisor { multiplier, shift } in values.divisors {
             put(&multiplier.to_le_bytes());
@@ -257,6 +254,10 @@ impl Packed {
         put(&values.part.to_le_bytes());
         put(&[0; 4]);
         values.workspace.iter().for_each(|s| put(&s.to_le_bytes()));
+        put(&values.d.to_le_bytes());
+        values.d_strides.iter().for_each(|s| put(&s.to_le_bytes()));
+        values.extents.iter().for_each(|e| put(&e.to_le_bytes()));
+        put(&[0; 4]);
         epilogue.pack(&mut self.bytes[form.epilogue()..], reductions);
     }
 
@@ -280,7 +281,7 @@ impl Packed {
             put(at + OPERANDS[0].bytes, operands[1]);
             at += total(&OPERANDS);
         }
-        put(at, d);
+        put(at + KERNEL[0].bytes, d);
         if let Some(epilogue) = epilogue {
             epilogue.pack(&mut to.bytes[form.epilogue()..], |_| ReductionParams::default());
         }
@@ -315,9 +316,9 @@ mod tests {
     #[test]
     fn nested_sizes_are_those_of_their_structs() {
         assert_eq!(total(&OPERAND), OPERANDS[0].bytes);
-        assert_eq!(total(&SCHEDULER), KERNEL[5].bytes);
+        assert_eq!(total(&SCHEDULER), KERNEL[0].bytes);
         assert!(SCHEDULER.iter().all(|member| member.ty != "Divisor" || member.bytes == total(&DIVISOR)));
-        assert_eq!(warpwright_epilogue::Stem::Tensor.bytes(), KERNEL[0].bytes);
+        assert_eq!(warpwright_epilogue::Stem::Tensor.bytes(), KERNEL[1].bytes);
     }
 
     #[test]
@@ -325,13 +326,13 @@ mod tests {
         let operand = |x| OperandArg { pointer: x, leading: x as i64 + 1, stride_batch: x as i64 + 2 };
         let values = Values {
             operands: [operand(1), operand(4)],
-            d: 7,
-            d_strides: [8, 9, 10],
-            extents: [11, 12, 13],
-            scheduler: [14, 15, 16, 17, 18, 19, 20, 21],
-            divisors: [22, 24, 26, 28].map(|x| Divisor { multiplier: x, shift: x + 1 }),
-            part: 30,
-            workspace: [31, 32],
+            scheduler: [7, 8, 9, 10, 11, 12, 13, 14],
+            divisors: [15, 17, 19, 21, 23].map(|x| Divisor { multiplier: x, shift: x + 1 }),
+            part: 25,
+            workspace: [26, 27],
+            d: 28,
+            d_strides: [29, 30, 31],
+            extents: [32, 33, 34],
         };
         let form = Form { operands: OperandKind::Strided, output: false, source: false, aux: false };
         let node = Node::LoadScalar(ScalarKind::Host);
@@ -341,11 +342,12 @@ mod tests {
         let mut packed = Packed::EMPTY;
         packed.fill(form, &values, &bound, |_| ReductionParams::default());
         assert_eq!(packed.len(), form.size(24));
-        let words: Vec<u64> = packed[..80].chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
-        assert_eq!(words, (1..=10).collect::<Vec<_>>());
+        let words: Vec<u64> = packed[..48].chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
+        assert_eq!(words, (1..=6).collect::<Vec<_>>());
         let end = form.epilogue();
-        let halves: Vec<u32> = packed[80..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
-        assert_eq!(halves, (11..14).chain([0]).chain(14..31).chain([0, 31, 0, 32, 0]).collect::<Vec<_>>());
+        let halves: Vec<u32> = packed[48..end].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
+        let wide = (26..32).flat_map(|x| [x, 0]);
+        assert_eq!(halves, (7..26).chain([0]).chain(wide).chain(32..35).chain([0]).collect::<Vec<_>>());
         let mut arguments = vec![0; bound.packed_bytes()];
         bound.pack(&mut arguments, |_| ReductionParams::default());
         assert_eq!(packed[end..], arguments);

@@ -61,6 +61,7 @@ pub fn source() -> String {
         text,
         "extern \"C\" __global__ void __launch_bounds__(repack_threads) {ENTRY}(const __grid_constant__ RepackParams params) {{\n\
          \x20   ptx::wait_for_grids_before();\n\
+         \x20   ptx::let_grid_behind_begin();\n\
          \x20   const bool first = blockIdx.x < params.a.blocks;\n\
          \x20   repack(first ? params.a : params.b, first ? blockIdx.x : blockIdx.x - params.a.blocks);\n\
          }}\n"
