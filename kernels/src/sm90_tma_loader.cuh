@@ -1,4 +1,5 @@
-// Loads by TMA: one thread requests the boxes of this block's slice of each operand, for all blocks that share the tile.
+// Loads by TMA: one thread requests the boxes of this block's slice of each operand, for all blocks that share the tile, or of all
+// slices for this block alone.
 //
 // Of an operand's description (`OperandA`, `OperandB`):
 //   slices                      parts of the tile's rows, one loaded by each block of the cluster that shares the tile
@@ -38,11 +39,12 @@ struct Sm90TmaLoader {
         group = static_cast<int>(work.group);
     }
 
+    template <bool alone = false>
     __device__ __forceinline__ void fill(unsigned stage, unsigned full) {
         ptx::mbarrier_arrive_expect_tx(full, stage_bytes);
         const SchedulerArg& tiles = params.scheduler;
-        issue<OperandA>(params.map_a, m, stage, full, place.column, place.row_mask(), policy(tiles.tiles_n, tiles.tiles_m));
-        issue<OperandB>(params.map_b, n, stage, full, place.row, place.column_mask(), policy(tiles.tiles_m, tiles.tiles_n));
+        issue<OperandA, alone>(params.map_a, m, stage, full, place.column, place.row_mask(), policy(tiles.tiles_n, tiles.tiles_m));
+        issue<OperandB, alone>(params.map_b, n, stage, full, place.row, place.column_mask(), policy(tiles.tiles_m, tiles.tiles_n));
         k += static_cast<int>(cfg::tile_k);
     }
 
@@ -55,26 +57,27 @@ struct Sm90TmaLoader {
         return beside == 1 ? ptx::evict_first : above == 1 ? ptx::evict_last : ptx::evict_normal;
     }
 
-    // The boxes of this block's slice, for all blocks of `blocks`.
-    template <class Operand>
+    // The boxes of this block's slice, for all blocks of `blocks`, or of all slices.
+    template <class Operand, bool alone>
     __device__ __forceinline__ void issue(const ptx::TensorMap& map, int mn, unsigned stage, unsigned full, unsigned slice,
                                           unsigned short blocks, unsigned long long policy) const {
-        unsigned target = shared + Operand::shared + stage * Operand::stage_bytes;
-        if constexpr (Operand::slices > 1) {
-            mn += static_cast<int>(slice * Operand::slice_mn);
-            target += slice * Operand::slice_bytes;
-        }
+        constexpr bool together = Operand::slices > 1 && !alone;
+        const unsigned target = shared + Operand::shared + stage * Operand::stage_bytes;
 #pragma unroll
-        for (unsigned i = 0; i < Operand::boxes; ++i) {
-            const int box_mn = mn + static_cast<int>(Operand::box_mn(i));
-            const int box_k = k + static_cast<int>(Operand::box_k(i));
-            const int c0 = Operand::mn_contiguous ? box_mn : box_k;
-            const int c1 = Operand::mn_contiguous ? box_k : box_mn;
-            const unsigned to = target + Operand::box_offset(i);
-            if constexpr (Operand::slices > 1) {
-                ptx::tma_load_multicast(to, &map, full, c0, c1, group, blocks, policy);
-            } else {
-                ptx::tma_load(to, &map, full, c0, c1, group, policy);
+        for (unsigned s = 0; s < (together ? 1 : Operand::slices); ++s) {
+            const unsigned part = together ? slice : s;
+#pragma unroll
+            for (unsigned i = 0; i < Operand::boxes; ++i) {
+                const int box_mn = mn + static_cast<int>(part * Operand::slice_mn + Operand::box_mn(i));
+                const int box_k = k + static_cast<int>(Operand::box_k(i));
+                const int c0 = Operand::mn_contiguous ? box_mn : box_k;
+                const int c1 = Operand::mn_contiguous ? box_k : box_mn;
+                const unsigned to = target + part * Operand::slice_bytes + Operand::box_offset(i);
+                if constexpr (together) {
+                    ptx::tma_load_multicast(to, &map, full, c0, c1, group, blocks, policy);
+                } else {
+                    ptx::tma_load(to, &map, full, c0, c1, group, policy);
+                }
             }
         }
     }

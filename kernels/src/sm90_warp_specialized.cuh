@@ -289,8 +289,8 @@ struct Sm90WarpSpecialized {
     // A stage is read by as many blocks as load for this one.
     static constexpr unsigned readers = Sm90Cluster::producers<Loader>;
 
-    // Whether the first stage is asked for before the block meets, which other blocks that load it or read it would have to.
-    static constexpr bool early = Loader::one_asks && readers == 1;
+    // Whether a block asks for the first stage by itself, before it meets the others.
+    static constexpr bool early = Loader::one_asks;
 
     // The low words of the matrix descriptors of a stage.
     struct Operands {
@@ -386,7 +386,7 @@ struct Sm90WarpSpecialized {
             Loader loader(params, shared, place);
             const Work work = share(given);
             loader.begin(work, first_k(work));
-            loader.fill(0, full(0));
+            loader.template fill<true>(0, full(0));
         }
     }
 

@@ -2,7 +2,7 @@ use super::{Prediction, predict};
 use std::fmt::Write;
 use warpwright_arch::DeviceInfo;
 use warpwright_kernels::lower;
-use warpwright_spec::{InstructionId, KernelPlan, LoaderId, Problem, ScheduleId, Substitute};
+use warpwright_spec::{InstructionId, KernelPlan, LoaderId, Mnk, Problem, ScheduleId, Substitute};
 
 /// Why this plan: what was decided, what it occupies, and how long the model thinks it takes.
 pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> String {
@@ -84,6 +84,12 @@ pub fn explain(plan: &KernelPlan, device: &DeviceInfo, problem: &Problem) -> Str
         (true, true) => " of the transposed problem, whose D is column-major",
     };
     let _ = writeln!(t, "  tile       {}{of}, {warps}, {} threads", plan.tile, r.threads);
+    let Mnk { m, n, k } = plan.cluster;
+    if plan.cluster.blocks() > 1 {
+        let shared = if m * n > 1 { format!(", {m} x {n} tiles that share their loads") } else { String::new() };
+        let parts = if k > 1 { format!(", {k} parts of a tile's K") } else { String::new() };
+        let _ = writeln!(t, "  cluster    {} blocks{shared}{parts}", plan.cluster.blocks());
+    }
     let kib = |bytes: usize| bytes as f64 / 1024.0;
     let stages = match dots && r.stage_bytes == 0 {
         true => format!("{} steps in registers", r.stages),

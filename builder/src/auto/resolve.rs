@@ -67,7 +67,7 @@ fn fastest(
             }
         }
     })?;
-    Ok(best.map(|(_, plan)| plan))
+    Ok(best.map(|(_, plan)| roomier(spec, plan, device, problem)))
 }
 
 /// Every plan that [`resolve`] chooses from, for tuners: tiles, stages, splits.
@@ -81,7 +81,9 @@ pub fn alternatives(
     facts: &OperandFacts,
 ) -> Result<Vec<KernelPlan>, PlanError> {
     let mut all = Vec::new();
-    plans(spec, device, problem, facts, &Decided::default(), &mut |plan| all.push(plan))?;
+    plans(spec, device, problem, facts, &Decided::default(), &mut |plan| {
+        all.push(roomier(spec, plan, device, problem));
+    })?;
     Ok(all)
 }
 
@@ -97,7 +99,7 @@ pub fn ranked(
 ) -> Result<Vec<KernelPlan>, PlanError> {
     let mut all: Vec<(f64, KernelPlan)> = Vec::new();
     plans(spec, device, problem, facts, &Decided::default(), &mut |plan| {
-        all.push((predict(&plan, device, problem).rank, plan));
+        all.push((predict(&plan, device, problem).rank, roomier(spec, plan, device, problem)));
     })?;
     all.sort_by(|x, y| x.0.total_cmp(&y.0));
     Ok(all.into_iter().map(|(_, plan)| plan).collect())
@@ -145,7 +147,6 @@ fn plans(
         spec.scheduler = SchedulerId::SPLIT_K;
     }
     let ways = ways(&spec, named, device, problem, facts, decided)?;
-    let roomy = spec.stages.is_none() && matches!(spec.staging, StagingId::AUTO) && !device.is_host();
     let mut outcome = Outcome::default();
     for turn in [false, true] {
         // A named tile that is no tile of the usual way may be one of the other.
@@ -158,8 +159,7 @@ fn plans(
                     let tiled = for_each_tile(spec, device, problem, facts, transposed != turn, &mut |plan| {
                         let repacks = if plan.transposed { repacks.swapped() } else { *repacks };
                         let plan = KernelPlan { substitute: *substitute, repacks, ..plan };
-                        let split = with_splits(&plan, named, parts, device, problem).into_iter();
-                        split.map(|plan| if roomy { roomier(plan, device, problem) } else { plan }).for_each(&mut *f);
+                        with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
                     });
                     outcome.count(tiled);
                 }
@@ -496,13 +496,17 @@ fn clusters(spec: &Spec, device: &DeviceInfo, problem: &Problem, tile: Mnk) -> V
 /// smaller tile (`benches/results/h200_sm90_small.md`).
 const FEWEST_LINES: usize = 4;
 
-/// The plan with its epilogue staged in bytes of the stages, if that makes room for another one and no block has a second tile, whose
-/// operands would come later for it: 1.5 to 5 % on an H200 (512x6144x4096 by 128x192x64 38.8 to 37.0 µs, 1024x1280x8192 by
-/// 128x160x64 in two parts 36.7 to 35.6), while without another stage it takes up to 1 % more. What the epilogue reads could no longer come
-/// under the products, and sums of a cluster would lie there too.
-fn roomier(plan: KernelPlan, device: &DeviceInfo, problem: &Problem) -> KernelPlan {
+/// The plan with its epilogue staged in bytes of the stages, if the spec leaves that open, it makes room for another one and no block has a
+/// second tile, whose operands would come later for it: 1 to 9 % on an H200 (512x6144x4096 by 128x192x64 40.5 to 36.9 µs, 1024x1280x8192
+/// by 128x160x64 in two parts 36.5 to 36.3), while without another stage it takes up to 1 % more. What the epilogue reads could no longer
+/// come under the products, and sums of a cluster would lie there too. Plans are chosen without it: with it in their times, tiles that
+/// had few stages were preferred by more than they gain.
+fn roomier(open: &Spec, plan: KernelPlan, device: &DeviceInfo, problem: &Problem) -> KernelPlan {
     let spec = &plan.spec;
-    let suits = matches!(spec.instruction, InstructionId::WGMMA)
+    let suits = open.stages.is_none()
+        && matches!(open.staging, StagingId::AUTO)
+        && !device.is_host()
+        && matches!(spec.instruction, InstructionId::WGMMA)
         && !matches!(spec.schedule, ScheduleId::PINGPONG)
         && !matches!(spec.scheduler, SchedulerId::STREAM_K)
         && spec.mainloop.is_none()

@@ -38,7 +38,7 @@ struct Report {
     instruction: &'static str,
     /// In the kernel's terms, as the cluster.
     tile: [usize; 3],
-    cluster: [usize; 2],
+    cluster: [usize; 3],
     transposed: bool,
     stages: usize,
     threads: usize,
@@ -121,7 +121,7 @@ impl Planned {
             scheduler: plan.spec.scheduler.name(),
             instruction: plan.spec.instruction.name(),
             tile: [plan.tile.m, plan.tile.n, plan.tile.k],
-            cluster: [plan.cluster.m, plan.cluster.n],
+            cluster: [plan.cluster.m, plan.cluster.n, plan.cluster.k],
             transposed: plan.transposed,
             stages: plan.resources.stages,
             threads: plan.resources.threads,
