@@ -123,13 +123,14 @@ pub struct TypingArgs {
     /// C (M x N): what the epilogue reads as source(c)
     #[arg(long, value_name = "FILE")]
     pub c: Option<String>,
-    /// Element of A. Raw bits (.npy of V1, V2, u1 or u2) are taken as this type, other floats are rounded to it
+    /// Element of A. Raw bits (.npy of V1, V2, u1 or u2) are taken as this type, other floats are rounded to it. Default: as A's
+    /// file says; where there is none, it has to be given
     #[arg(long, value_name = "TYPE")]
     pub type_a: Option<String>,
-    /// Element of B
+    /// Element of B. Default: as B's file says; where there is none, A's
     #[arg(long, value_name = "TYPE")]
     pub type_b: Option<String>,
-    /// Element of C
+    /// Element of C. Default: as its file says
     #[arg(long, value_name = "TYPE")]
     pub type_c: Option<String>,
 }

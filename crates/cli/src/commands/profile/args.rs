@@ -29,7 +29,7 @@ pub struct ProblemsArgs {
     /// Elements of A and B; several are separated by commas. Default: bf16
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     pub types: Vec<String>,
-    /// Element of B, where it is not A's
+    /// Element of B. Default: A's
     #[arg(long, value_name = "TYPE")]
     pub type_b: Option<String>,
     /// Element of the result. Default: f16 for f16, bf16 for bf16 and fp8, f32, f64, i32 for integers
