@@ -516,8 +516,10 @@ fn roomier(open: &Spec, plan: KernelPlan, device: &DeviceInfo, problem: &Problem
     if !suits {
         return plan;
     }
-    let tiles = TileSpace::new(&plan, problem, device.sms as usize).total();
-    if tiles.saturating_mul(plan.splits.max(1)) > device.sms as usize {
+    let space = TileSpace::new(&plan, problem, device.sms as usize);
+    let parts = plan.splits.max(1);
+    // Fewer K tiles than stages are asked for at once as it is.
+    if space.total().saturating_mul(parts) > device.sms as usize || space.tiles.k / parts <= plan.resources.stages {
         return plan;
     }
     let mut over = KernelPlan { spec: Spec { staging: StagingId::REUSED, stages: None, ..*spec }, ..plan };
