@@ -9,7 +9,9 @@ use warpwright_builder::auto::{
 };
 use warpwright_builder::tune::PlanChoice;
 use warpwright_numeric::Dtype;
-use warpwright_spec::{CopyWidths, GemmDesc, KernelPlan, Mnk, Order, Problem, Repacks, ScheduleId, SchedulerId, Spec};
+use warpwright_spec::{
+    CopyWidths, GemmDesc, KernelPlan, Mnk, Node, Order, Problem, Repacks, ScheduleId, SchedulerId, Spec, StagingId,
+};
 
 fn split(spec: &Spec, device: &DeviceInfo, problem: &Problem, parts: Option<usize>) -> Result<KernelPlan, PlanError> {
     let decided = Decided { parts, ..Decided::default() };
@@ -271,6 +273,44 @@ fn named_tiles_of_column_major_outputs_are_planned() {
 }
 
 /// Rows of which there are few are the instruction's columns, of which it may have eight, whichever way D lies.
+/// Each measured both ways on an H200, and the faster taken.
+#[test]
+fn blocks_of_one_tile_stage_in_their_stages_where_that_makes_room_for_another() {
+    let bf16 = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
+    let planned = |desc: &GemmDesc, (m, n, k): (usize, usize, usize)| {
+        let plan =
+            resolve(&desc.spec().unwrap(), &DeviceInfo::h200(), &Problem::dense(m, n, k), &OperandFacts::K_MAJOR);
+        plan.map(|plan| (plan.tile, plan.resources.stages, plan.spec.staging)).unwrap()
+    };
+    let (reused, separate) = (StagingId::REUSED, StagingId::SEPARATE);
+    for (problem, stages, staging) in [
+        ((512, 6144, 4096), 5, reused),
+        ((512, 4096, 4096), 7, reused),
+        ((1024, 1280, 8192), 6, reused),
+        // Nothing is gained.
+        ((1024, 4096, 4096), 4, separate),
+        // Several tiles a block.
+        ((4096, 4096, 4096), 4, separate),
+        // Device memory decides.
+        ((96, 11008, 4096), 7, separate),
+    ] {
+        let (tile, given, at) = planned(&bf16, problem);
+        assert_eq!((given, at), (stages, staging), "{problem:?}: {tile}");
+    }
+    let tile = Some(Mnk::new(128, 192, 64));
+    let wide = GemmDesc { tile, schedule: ScheduleId::COOPERATIVE, ..bf16 };
+    assert_eq!(planned(&wide, (512, 6144, 1024)).2, reused);
+    assert_eq!(planned(&wide, (512, 6144, 256)).2, separate, "few K tiles");
+    for named in [
+        GemmDesc { stages: Some(4), ..bf16 },
+        GemmDesc { staging: separate, ..bf16 },
+        GemmDesc { schedule: ScheduleId::PINGPONG, ..bf16 },
+        GemmDesc { epilogue: &Node::LoadSource(Dtype::Bf16), ..bf16 },
+    ] {
+        assert_eq!(planned(&named, (512, 6144, 4096)).2, separate, "{named:?}");
+    }
+}
+
 #[test]
 fn few_rows_become_columns() {
     let device = DeviceInfo::h200();

@@ -498,9 +498,10 @@ const FEWEST_LINES: usize = 4;
 
 /// The plan with its epilogue staged in bytes of the stages, if the spec leaves that open, it makes room for another one and no block has a
 /// second tile, whose operands would come later for it: 1 to 9 % on an H200 (512x6144x4096 by 128x192x64 40.5 to 36.9 µs, 1024x1280x8192
-/// by 128x160x64 in two parts 36.5 to 36.3), while without another stage it takes up to 1 % more. What the epilogue reads could no longer
-/// come under the products, and sums of a cluster would lie there too. Plans are chosen without it: with it in their times, tiles that
-/// had few stages were preferred by more than they gain.
+/// by 128x160x64 in two parts 36.5 to 36.3), while without another stage it takes up to 1 % more, and where device memory decides 1 to 4 %
+/// (64x7168x18432 72.6 to 73.8, 96x11008x4096 30.4 to 31.4). What the epilogue reads could no longer come under the products, and sums
+/// of a cluster would lie there too. Plans are chosen without it: with it in their times, tiles that had few stages were preferred by more
+/// than they gain.
 fn roomier(open: &Spec, plan: KernelPlan, device: &DeviceInfo, problem: &Problem) -> KernelPlan {
     let spec = &plan.spec;
     let suits = open.stages.is_none()
@@ -518,15 +519,21 @@ fn roomier(open: &Spec, plan: KernelPlan, device: &DeviceInfo, problem: &Problem
     }
     let space = TileSpace::new(&plan, problem, device.sms as usize);
     let parts = plan.splits.max(1);
+    let one_each = space.total().saturating_mul(parts) <= device.sms as usize;
     // Fewer K tiles than stages are asked for at once as it is.
-    if space.total().saturating_mul(parts) > device.sms as usize || space.tiles.k / parts <= plan.resources.stages {
+    if !one_each || space.tiles.k / parts <= plan.resources.stages {
+        return plan;
+    }
+    let times = predict(&plan, device, problem);
+    if times.compute <= times.memory {
         return plan;
     }
     let mut over = KernelPlan { spec: Spec { staging: StagingId::REUSED, stages: None, ..*spec }, ..plan };
     over.resources = ResourcePlan::of(&over.kernel_spec(), over.tile);
     over.spec.stages = Some(automatic_stages(&over.resources, shared_limit(spec, device)));
     over.resources = ResourcePlan::of(&over.kernel_spec(), over.tile);
-    if over.resources.stages > plan.resources.stages { over } else { plan }
+    let fits = check_shared_memory(&over.kernel_spec(), over.tile, shared_limit(spec, device)).is_ok();
+    if fits && over.resources.stages > plan.resources.stages { over } else { plan }
 }
 
 /// Bytes of shared memory that a block may have.
