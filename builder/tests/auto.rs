@@ -10,7 +10,8 @@ use warpwright_builder::auto::{
 use warpwright_builder::tune::PlanChoice;
 use warpwright_numeric::Dtype;
 use warpwright_spec::{
-    CopyWidths, GemmDesc, KernelPlan, Mnk, Node, Order, Problem, Repacks, ScheduleId, SchedulerId, Spec, StagingId,
+    CopyWidths, Function, GemmDesc, HostFn, KernelPlan, Mnk, Node, Order, Problem, Repacks, ScheduleId, SchedulerId,
+    Spec, StagingId,
 };
 
 fn split(spec: &Spec, device: &DeviceInfo, problem: &Problem, parts: Option<usize>) -> Result<KernelPlan, PlanError> {
@@ -273,6 +274,12 @@ fn named_tiles_of_column_major_outputs_are_planned() {
 }
 
 /// Rows of which there are few are the instruction's columns, of which it may have eight, whichever way D lies.
+/// acc + source(c).
+static SUM: Node = Node::Apply(
+    Function::exact("add", "x + y", HostFn::Binary(|x, y| x + y, |x, y| x + y)),
+    [Some(&Node::LoadAcc), Some(&Node::LoadSource(Dtype::Bf16)), None],
+);
+
 /// Each measured both ways on an H200, and the faster taken.
 #[test]
 fn blocks_of_one_tile_stage_in_their_stages_where_that_makes_room_for_another() {
@@ -305,7 +312,7 @@ fn blocks_of_one_tile_stage_in_their_stages_where_that_makes_room_for_another() 
         GemmDesc { stages: Some(4), ..bf16 },
         GemmDesc { staging: separate, ..bf16 },
         GemmDesc { schedule: ScheduleId::PINGPONG, ..bf16 },
-        GemmDesc { epilogue: &Node::LoadSource(Dtype::Bf16), ..bf16 },
+        GemmDesc { epilogue: &SUM, ..bf16 },
     ] {
         assert_eq!(planned(&named, (512, 6144, 4096)).2, separate, "{named:?}");
     }
