@@ -9,7 +9,7 @@ use warpwright::prelude::*;
 
 epilogue_fn!(
     /// x / (1 + |x|)
-    softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))"
+    softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + fabs(x))"
 );
 
 const WIDTH: usize = 256;

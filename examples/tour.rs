@@ -54,6 +54,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     erased.run_with(&stream, &a, &b, &mut d, relu(0.25 * acc() + row(&bias) + beta * source(&c)))?;
     show("erased", device.name(), &d.to_host(&stream)?, 0.25 * product + 0.25 + 2.0)?;
 
+    // Operands stay as they lie.
+    let weights = Tensor::<bf16>::from_fn(1024, 768, |n, k| w.get(k, n).unwrap_or_default())?.to_device(&stream)?; // N x K
+    let mut padded = Tensor::<bf16>::zeros_on(&stream, Strided::padded(512, 1024, Order::RowMajor, 1088)?)?;
+    let mut linear = GemmBuilder::<Sm80, bf16, f32>::auto().epilogue(acc() + row(&bias)).build(&device)?;
+    linear.run(&stream, &a, &weights.view().transposed(), &mut padded)?;
+    show("as they lie", device.name(), &padded.to_host(&stream)?, product + 0.25)?;
+
     // The kernel itself, without a GPU.
     if let Err(DeviceError::NoNvrtc(missing)) = Device::emulator::<Sm80>() {
         println!("emulated: skipped, {missing}");
@@ -71,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     // Your own function, in one line.
-    epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))");
+    epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + fabs(x))");
     let e = softsign(acc() + row(&bias));
     GemmBuilder::<Sm80, bf16, f32>::auto().epilogue(e).build(&device)?.run(&stream, &a, &b, &mut d)?;
     show("your own function", device.name(), &d.to_host(&stream)?, (product + 0.25) / (1.25 + product))?;

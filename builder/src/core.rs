@@ -9,7 +9,7 @@ use crate::repeat::Repeat;
 use crate::tune::{PlanChoice, Tuning};
 use std::fmt;
 use std::sync::Arc;
-use warpwright_epilogue::Bound;
+use warpwright_epilogue::{Bound, LeafKind};
 use warpwright_kernels::lower::{DeviceCall, RepeatedCall};
 use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
 use warpwright_runtime::{
@@ -17,7 +17,8 @@ use warpwright_runtime::{
 };
 use warpwright_schedulers::WorkspaceRegions;
 use warpwright_spec::{
-    CopyWidths, Extents, KernelPlan, Order, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check,
+    Alignment, CopyWidths, Extents, KernelPlan, MajorId, Mnk, Order, Problem, RasterOrder, ScheduleId, SchedulerId,
+    Sink, Spec, check, reads,
 };
 
 /// A spec on a device. Cheap to clone; clones share their plans.
@@ -291,24 +292,38 @@ impl Core {
         self
     }
 
-    /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major.
+    /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major, and one line
+    /// behind the other where the problem declares no less than full alignment. Vectors lie either way, as operands do (`infer`).
     fn usual_facts(&self, problem: &Problem) -> OperandFacts {
+        let (Mnk { m, n, k }, given, spec) = (problem.bound(), problem.alignment, &self.spec);
+        let dense = given == Alignment::FULL;
         // Copies are of powers of two, and elements begin at multiples of their size.
-        let width = |bytes: usize, bits: usize| CopyWidths::dividing(bytes.max(1)).max(bits / 8);
-        let order_d = self.spec.order_d.unwrap_or(Order::Row);
-        let mut facts = OperandFacts {
-            order_a: self.spec.order_a.unwrap_or(Order::Row),
-            order_b: self.spec.order_b.unwrap_or(Order::Column),
-            order_c: order_d,
-            order_d,
-            ..OperandFacts::K_MAJOR
+        let width = |declared: usize, order: Order, [rows, columns]: [usize; 2], bits: usize| {
+            let (line, lines) = if matches!(order, Order::Row) { (columns, rows) } else { (rows, columns) };
+            // Of one line nobody asks where the next one begins. A copy's bits are a power of two, so that what wraps does not matter.
+            let beside =
+                if dense && lines.saturating_mul(problem.groups()) > 1 { line.wrapping_mul(bits) / 8 } else { 0 };
+            CopyWidths::dividing(declared.max(1) | beside)
         };
-        let given = problem.alignment;
-        facts.widths.a = width(given.a, self.spec.a.bits());
-        facts.widths.b = width(given.b, self.spec.b.bits());
-        facts.widths.c = width(given.c, 8);
-        facts.widths.d = width(given.d, self.spec.d.bits());
-        facts
+        let lies = |named: Option<Order>, usual: Order, any: bool, declared, extents: [usize; 2], bits: usize| {
+            let of = |order| width(declared, order, extents, bits).max(bits / 8);
+            let other = usual.transposed();
+            let vector = any && extents.contains(&1);
+            let order = named.unwrap_or(if vector && of(other) > of(usual) { other } else { usual });
+            (order, of(order))
+        };
+        let any = |t| reads(spec.instruction, t, MajorId::MN);
+        let (order_a, a) = lies(spec.order_a, Order::Row, any(spec.a), given.a, [m, k], spec.a.bits());
+        let (order_b, b) = lies(spec.order_b, Order::Column, any(spec.b), given.b, [k, n], spec.b.bits());
+        let (order_d, d) = lies(spec.order_d, Order::Row, true, given.d, [m, n], spec.d.bits());
+        // One width serves all matrices of the epilogue.
+        let matrices = self.epilogue.leaves().iter().filter_map(|leaf| match leaf.kind {
+            LeafKind::Source(t) | LeafKind::Tile(t) | LeafKind::Output(Sink::Matrix(t)) => Some(t.bits()),
+            _ => None,
+        });
+        let c = matrices.map(|bits| width(given.c, order_d, [m, n], bits)).min();
+        let c = c.unwrap_or(CopyWidths::dividing(given.c.max(1)));
+        OperandFacts { order_a, order_b, order_c: order_d, order_d, widths: CopyWidths { a, b, c, d } }
     }
 }
 

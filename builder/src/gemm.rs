@@ -227,7 +227,8 @@ impl<K: GemmKernel> Kernel<K> {
     }
 
     /// Why the kernel does a problem the way it does: plan, tile, stages, shared memory, waves, predicted time. What is
-    /// `Auto` among the layouts is taken as K-major inputs and a row-major D.
+    /// `Auto` among the layouts is taken as K-major inputs and a row-major D, whose lines follow one another unless the problem
+    /// declares another alignment ([`Problem::aligned`]).
     ///
     /// # Errors
     /// [`PlanError`] if there is no plan.
@@ -236,8 +237,8 @@ impl<K: GemmKernel> Kernel<K> {
     }
 
     /// Plans a problem and compiles what the plan needs, so that running it later compiles nothing; answers how many bytes of
-    /// workspace a run needs, which is allocated at the first run on a stream or by [`prepare_on`](Self::prepare_on). Layouts that are `Auto` are taken as K-major inputs and a row-major D:
-    /// operands that lie otherwise are prepared by running once.
+    /// workspace a run needs, which is allocated at the first run on a stream or by [`prepare_on`](Self::prepare_on). Layouts that are `Auto` are taken as K-major inputs and a row-major D,
+    /// whose lines follow one another unless the problem declares another alignment: operands that lie otherwise are prepared by running once.
     ///
     /// # Errors
     /// [`BuildError`].

@@ -559,7 +559,7 @@ impl Check {
         match layout.extents[0] {
             1 => Ok(0),
             b if b == self.output.batch => Ok(layout.strides[0]),
-            _ => Err(self.extents(layout, "its batch is 1, which serves every entry of D's, or D's own")),
+            _ => Err(self.extents(layout, "its batch must be 1, which serves every entry of D's, or D's own")),
         }
     }
 
@@ -591,7 +591,7 @@ impl Check {
     fn matrix(&self, layout: &Strided) -> Result<[i64; 3], BindError> {
         let [_, rows, columns] = layout.extents;
         if (rows, columns) != (self.output.m, self.output.n) {
-            return Err(self.extents(layout, "it has D's rows and columns"));
+            return Err(self.extents(layout, "it must have D's rows and columns"));
         }
         let [_, m, n] = layout.strides;
         Ok([self.batch(layout)?, m, n])

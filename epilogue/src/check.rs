@@ -273,7 +273,7 @@ mod tests {
     use super::*;
     use crate::{EpilogueFunction, functions};
 
-    crate::epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + (x < 0 ? -x : x))");
+    crate::epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + fabs(x))");
     crate::epilogue_fn!(wrong: Wrong, |x| if x > 7.0 { x + 1.0 } else { x }, "x");
 
     fn nvrtc() -> bool {

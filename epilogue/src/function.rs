@@ -68,8 +68,8 @@ pub fn apply3<F: EpilogueFunction, A, B, C>(
 /// Defines a function for epilogues: its name, its type, what the host computes and what the device computes.
 ///
 /// The host's body is compiled twice, for `f32` and `f64`, so its literals carry no suffix. The device's text is one CUDA
-/// expression in `x`, `y` and `z`, which are `float` (`double` in an f64 GEMM); it becomes a `__device__` function and is
-/// never pasted into another expression. Host and device agree bit for bit if both use operations that IEEE 754 defines,
+/// expression in `x`, `y` and `z`, which are `float` (`double` in an f64 GEMM, for which `fabs` and `exp` are right, and `fabsf` and `expf`
+/// are not); it becomes a `__device__` function and is never pasted into another expression. Host and device agree bit for bit if both use operations that IEEE 754 defines,
 /// in the same order, which is what is taken for granted, and what [`check_function`](crate::check_function) checks. A device's text
 /// that approximates says how far it is off, relative to the result: `within 1e-6` at the end.
 ///
@@ -78,10 +78,10 @@ pub fn apply3<F: EpilogueFunction, A, B, C>(
 ///
 /// epilogue_fn!(
 ///     /// x / (1 + |x|)
-///     pub softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))"
+///     pub softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + fabs(x))"
 /// );
 /// epilogue_fn!(lerp: Lerp, |a, b, t| a + t * (b - a), "x + z * (y - x)");
-/// epilogue_fn!(decay: Decay, |x| (-x).exp(), "expf(-x)", within 3e-7);
+/// epilogue_fn!(decay: Decay, |x| (-x).exp(), "exp(-x)", within 3e-7);
 ///
 /// let _ = lerp(softsign(acc()), 1.0, 0.25);
 /// ```

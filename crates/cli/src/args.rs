@@ -45,7 +45,7 @@ pub struct DevicesArgs {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Kernel")]
 pub struct KernelArgs {
-    /// Which instructions may be used: sm75, sm80, sm89, sm90 or sm100. Default: the newest that the device runs
+    /// Which instructions may be used: sm75, sm80, sm89, sm90 or sm100. Default: the newest that the device runs, on the host the oldest from sm80 that has what is asked for
     #[arg(long, value_name = "TAG")]
     pub arch: Option<String>,
     /// Element of the result. Default: f16 for f16, bf16 for bf16 and fp8, f32, f64, i32 for integers

@@ -140,11 +140,11 @@ pub enum ProblemKind {
 }
 
 impl Problem {
-    /// One product with 16-byte alignment.
+    /// One product with 16-byte alignment, as far as lines that follow one another have it.
     pub fn dense(m: usize, n: usize, k: usize) -> Problem {
         Problem { extents: Extents::Dense(Mnk { m, n, k }), alignment: Alignment::FULL }
     }
-    /// Equal products at constant strides with 16-byte alignment.
+    /// Equal products at constant strides with 16-byte alignment, as far as lines that follow one another have it.
     pub fn batched(m: usize, n: usize, k: usize, batch: usize) -> Problem {
         Problem { extents: Extents::Batched { mnk: Mnk { m, n, k }, batch }, alignment: Alignment::FULL }
     }

@@ -174,7 +174,7 @@ fn literals_need_no_suffix() -> Result {
     Ok(())
 }
 
-epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))");
+epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + fabs(x))");
 
 #[test]
 fn a_users_own_function() -> Result {

@@ -393,6 +393,22 @@ fn declared_alignments_permit_copies_of_powers_of_two() -> Result {
     Ok(())
 }
 
+/// Lines of any number of elements, one behind the other: what is prepared for the extents is what runs.
+#[test]
+fn what_is_prepared_for_extents_is_what_dense_operands_run() -> Result {
+    for (m, n, k) in [(7, 100, 77), (7, 5, 5), (1, 64, 33), (33, 1, 20), (64, 48, 40), (1, 1, 1), (128, 130, 131)] {
+        let (device, counts) = StandIn::device(DeviceInfo::h200());
+        let mut gemm = GemmBuilder::<Sm90, bf16, f32>::auto().build(&device)?;
+        let stream = device.new_stream()?;
+        let (a, b, mut d) = (Tensor::<bf16>::zeros(m, k)?, Tensor::<bf16>::column_major(k, n)?, Tensor::zeros(m, n)?);
+        let _ = gemm.prepare_on(&stream, &Problem::dense(m, n, k))?;
+        let prepared = load(&counts.loads);
+        gemm.run(&stream, &a, &b, &mut d)?;
+        assert_eq!((prepared, load(&counts.loads)), (1, 1), "{m} x {n} x {k}");
+    }
+    Ok(())
+}
+
 #[test]
 fn workspace_of_a_split_is_there_before_a_capture_or_is_the_callers() -> Result {
     let (device, counts) = StandIn::device(DeviceInfo::a100());

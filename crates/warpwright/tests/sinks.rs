@@ -129,7 +129,7 @@ fn outputs_that_do_not_fit_are_refused_and_nothing_is_written() -> Test {
     let refused = kernel.run_with(&stream, &a, &b, &mut d, aux_store(&mut short, acc())).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "epilogue argument 0 (aux_store(..)) is 1 x 37 x 55 (batch x rows x columns), but D is 1 x 37 x 56: it has D's rows and columns"
+        "epilogue argument 0 (aux_store(..)) is 1 x 37 x 55 (batch x rows x columns), but D is 1 x 37 x 56: it must have D's rows and columns"
     );
     let mut sums = vec![0.0f32; N + 1];
     let mut gemm =

@@ -2,7 +2,7 @@ use super::*;
 use crate::{Expr, Fusion, acc, column, convert, max, per_batch, previous, relu, row, scalar, share, source, tile};
 use warpwright_numeric::{bf16, f16};
 
-crate::epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))");
+crate::epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + fabs(x))");
 crate::epilogue_fn!(lerp: Lerp, |x, y, z| x + z * (y - x), "x + z * (y - x)");
 
 fn program<N: Fusion>(_: Expr<N>, accumulator: Dtype, output: Dtype) -> Program {
@@ -189,7 +189,7 @@ fn shared_values_functions_and_conversions() {
     static_assert(__INTADDR__(&((EpilogueParams*)0)->t0) == 0, "offset of t0");
     static_assert(__INTADDR__(&((EpilogueParams*)0)->s0) == 32, "offset of s0");
     static_assert(sizeof(EpilogueParams) == 56, "size of EpilogueParams");
-    __device__ __forceinline__ float f0_softsign(float x) { return x / (1.0f + fabsf(x)); }
+    __device__ __forceinline__ float f0_softsign(float x) { return x / (1 + fabs(x)); }
     __device__ __forceinline__ float f1_lerp(float x, float y, float z) { return x + z * (y - x); }
     __device__ __forceinline__ float f2_neg(float x) { return -x; }
     template <class T> __device__ __forceinline__ T maximum(T x, T y) { return x > y || x != x ? x : y; }

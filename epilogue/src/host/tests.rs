@@ -6,7 +6,7 @@ use crate::{
 use warpwright_numeric::{Element, bf16, e4m3, f16, i4};
 use warpwright_runtime::{Order, Space, Strided, Tensor, TensorView, TensorViewMut};
 
-epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))");
+epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + fabs(x))");
 epilogue_fn!(hypotenuse: Hypotenuse, |x, y| (x * x + y * y).sqrt(), "sqrtf(x * x + y * y)");
 epilogue_fn!(lerp: Lerp, |x, y, z| x + z * (y - x), "x + z * (y - x)");
 

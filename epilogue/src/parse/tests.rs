@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use warpwright_numeric::Dtype;
 use warpwright_spec::{Function, HostFn, Operator, ScalarKind, intern};
 
-epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1.0f + fabsf(x))");
+epilogue_fn!(softsign: Softsign, |x| x / (1.0 + x.abs()), "x / (1 + fabs(x))");
 
 const LERP: Function =
     Function::exact("lerp", "x + z * (y - x)", HostFn::Ternary(|x, y, z| x + z * (y - x), |x, y, z| x + z * (y - x)));

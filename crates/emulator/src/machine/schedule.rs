@@ -152,7 +152,12 @@ impl Run<'_> {
                     })
                     .map(|l| l.to_string())
                     .collect();
-                format!("waits for lanes {} of its warp to come to the same instruction", missing.join(" "))
+                match missing.is_empty() {
+                    true => "waits for lanes of its warp that wait at another instruction for lanes".to_owned(),
+                    false => {
+                        format!("waits for lanes {} of its warp to come to the same instruction", missing.join(" "))
+                    }
+                }
             }
             Some(Wait::Barrier { id }) => {
                 let barrier = &cluster.blocks[cluster.warps[w].block].barriers[id];

@@ -56,7 +56,7 @@ pub struct ProblemsArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Candidates")]
 pub struct CandidatesArgs {
-    /// Which instructions may be used: sm75, sm80, sm89, sm90 or sm100. Default: the newest that the device runs
+    /// Which instructions may be used: sm75, sm80, sm89, sm90 or sm100. Default: the newest that the device runs, on the host the oldest from sm80 that has what is asked for
     #[arg(long, value_name = "TAG")]
     pub arch: Option<String>,
     /// Tiles of one block, separated by commas
@@ -89,7 +89,7 @@ pub struct CandidatesArgs {
     /// Every tile and schedule that has a plan, as far as they are not named
     #[arg(long)]
     pub all: bool,
-    /// Of those, the N that the model takes for the fastest
+    /// In place of all, the N that the model takes for the fastest
     #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "all")]
     pub top: Option<String>,
     /// The N plans (default 12) that the model takes for the fastest; who wins is remembered, and is what kernels take for
