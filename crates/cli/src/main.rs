@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_kernel_that_breaks_a_rule_falls_short() {
         let fault = Fault { kind: FaultKind::Race, message: "race".into(), address: None, site: None, other: None };
-        let fault = runtime::RunError::Fault { entry: "k".into(), seed: 3, fault: Box::new(fault) };
+        let fault = runtime::RunError::Fault { entry: "k".into(), seed: 3, source_path: None, fault: Box::new(fault) };
         let error = anyhow::Error::from(RunError::from(fault));
         assert_eq!((code_of(&error), error.to_string().as_str()), (SHORT, "kernel `k`, emulated with seed 3: race"));
         assert_eq!(code_of(&RunError::Unprepared.into()), BAD);

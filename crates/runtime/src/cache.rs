@@ -115,11 +115,11 @@ fn limit_of(text: Option<&str>) -> u64 {
     })
 }
 
-/// Saves a source that did not compile, for its reader: beside the cache, or in the temporary directory.
-pub(crate) fn save_refused(source: &str, name: &str) -> Option<PathBuf> {
+/// Saves a source that did not compile, or whose kernel broke a rule, for its reader: beside the cache, or in the temporary directory.
+pub(crate) fn save_source(source: &str, name: &str) -> Option<PathBuf> {
     let stem: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(60).collect();
     let hash = blake3::hash(source.as_bytes()).to_hex();
-    let file = format!("refused-{stem}-{}.cu", &hash[..16]);
+    let file = format!("source-{stem}-{}.cu", &hash[..16]);
     let candidates = [Cache::global().directory().map(Path::to_owned), Some(std::env::temp_dir())];
     candidates.into_iter().flatten().find_map(|dir| {
         std::fs::create_dir_all(&dir).ok()?;

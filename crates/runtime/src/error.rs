@@ -1,10 +1,12 @@
 //! One error type per public operation. A message names the value, the rule and the remedy.
 
+use std::path::PathBuf;
+
 use warpwright_arch::ArchMismatch;
 use warpwright_emulator::{Fault, TensorMapError};
 use warpwright_numeric::Dtype;
 
-use crate::nvrtc::{CompileError, NvrtcMissing};
+use crate::nvrtc::{CompileError, NvrtcMissing, saved};
 use crate::{Space, Strided};
 
 /// A call into the CUDA driver that failed, with the driver's own words.
@@ -403,12 +405,14 @@ pub enum RunError {
     #[error("the host program failed: {0}")]
     Host(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The kernel broke a rule on an emulated device. Its outputs are as far as it came.
-    #[error("kernel `{entry}`, emulated with seed {seed}: {fault}")]
+    #[error("kernel `{entry}`, emulated with seed {seed}{}: {fault}", saved(.source_path))]
     Fault {
         /// The kernel.
         entry: String,
         /// The device's seed, which reproduces the run.
         seed: u64,
+        /// Where the source was saved, whose lines the fault names; `None` if no directory is writable.
+        source_path: Option<PathBuf>,
         /// Which rule, where, and against what.
         fault: Box<Fault>,
     },

@@ -60,7 +60,7 @@ pub enum CompileError {
         name: String,
         /// What it was compiled for.
         target: Target,
-        /// NVRTC's messages.
+        /// NVRTC's errors; what it warns of besides would bury them.
         log: String,
         /// Where the source was saved; `None` if no directory is writable.
         source_path: Option<PathBuf>,
@@ -114,7 +114,7 @@ pub enum CompileError {
     },
 }
 
-fn saved(path: &Option<PathBuf>) -> String {
+pub(crate) fn saved(path: &Option<PathBuf>) -> String {
     path.as_ref().map_or_else(String::new, |path| format!(" (its source is in {})", path.display()))
 }
 
@@ -161,7 +161,7 @@ pub fn compile(source: &str, name: &str, target: Target, options: &[String]) -> 
         return Err(CompileError::NoCode { name: name.to_owned(), target });
     }
     if let Some(message) = log.lines().map(str::trim).find(|line| line.contains("(C75")) {
-        let source_path = crate::cache::save_refused(source, name);
+        let source_path = crate::cache::save_source(source, name);
         return Err(CompileError::Serialized {
             name: name.to_owned(),
             target,
@@ -214,11 +214,18 @@ fn translate<'a>(
     match code {
         0 => Ok((unit, log)),
         COMPILATION | INVALID_OPTION => {
-            let source_path = crate::cache::save_refused(source, name);
-            Err(CompileError::Refused { name: name.to_owned(), target, log, source_path })
+            let source_path = crate::cache::save_source(source, name);
+            Err(CompileError::Refused { name: name.to_owned(), target, log: errors(&log), source_path })
         }
         code => Err(fault(library, name, target, ("nvrtcCompileProgram", code))),
     }
+}
+
+/// The errors of a log whose messages are parted by empty lines; all of it if it has none.
+fn errors(log: &str) -> String {
+    let of_error = |message: &&str| message.lines().any(|line| line.contains("error"));
+    let found: Vec<&str> = log.split("\n\n").map(|message| message.trim_matches('\n')).filter(of_error).collect();
+    if found.is_empty() { log.to_owned() } else { found.join("\n\n") }
 }
 
 /// The messages of a log that tell of lost speed, though not of so much that [`compile`] refuses it: spilled registers.

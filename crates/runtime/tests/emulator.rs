@@ -150,8 +150,14 @@ fn faults_are_errors_that_name_the_line() {
     let deadlock = fault(run(&hasty, "volatile float* y = x; while (y[0] == 1) {}", 100, 1));
     assert_eq!(deadlock.kind, FaultKind::Deadlock);
 
-    let error = run(&device, "x[i] = 0;", 10, 1).unwrap_err().to_string();
-    assert!(error.contains("kernel `k`, emulated with seed 0: access of 4 bytes"), "{error}");
+    let error = run(&device, "x[i] = 0;", 10, 1).unwrap_err();
+    let RunError::Fault { source_path: Some(saved), .. } = &error else { panic!("{error}") };
+    let error = error.to_string();
+    // The line that is named can be read.
+    assert!(std::fs::read_to_string(saved).unwrap().lines().nth(4).unwrap().contains("x[i] = 0;"), "{error}");
+    std::fs::remove_file(saved).unwrap();
+    let here = format!("kernel `k`, emulated with seed 0 (its source is in {}): access of 4 bytes", saved.display());
+    assert!(error.contains(&here), "{error}");
     assert!(error.contains("thread (10, 0, 0) at test.cu:5"), "{error}");
     // The device goes on.
     assert_eq!(run(&device, "x[i] = 0;", 32, 1).unwrap(), vec![0.0; 32]);

@@ -90,7 +90,7 @@ impl Disk {
 
 /// Whether the cache wrote a file of this name; others in its directory are not counted and not removed.
 fn is_ours(name: &str) -> bool {
-    name.ends_with(".wwk") || name.starts_with("refused-")
+    name.ends_with(".wwk") || name.starts_with("source-")
 }
 
 /// Writes a file so that it appears under its name whole or not at all.

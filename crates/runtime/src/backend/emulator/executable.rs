@@ -10,7 +10,7 @@ use warpwright_emulator::{Launch, Module, ParseError};
 use super::{Emulated, LaunchProfile};
 use crate::backend::rules::{self, Source};
 use crate::backend::{BackendExecutable, BackendStream};
-use crate::cache::Cache;
+use crate::cache::{Cache, save_source};
 use crate::{Invocation, KernelInfo, LaunchCall, LaunchTemplate, LoadError, Program, RunError, nvrtc};
 
 #[derive(Debug)]
@@ -31,6 +31,9 @@ struct Kernel {
     params_bytes: usize,
     /// Blocks that the device keeps at once, if registers allow it.
     resident: u32,
+    /// The program's name and the source, for who looks for the line of a fault.
+    name: String,
+    source: String,
 }
 
 impl EmulatedExecutable {
@@ -71,7 +74,7 @@ impl EmulatedExecutable {
                 described.max_active_clusters = info.max_clusters(launch.cluster.iter().product());
             }
             infos.push(described);
-            kernels.push(Kernel::new(module, launch, info.sms.saturating_mul(per_sm)));
+            kernels.push(Kernel::new(module, &program.name, launch, info.sms.saturating_mul(per_sm)));
         }
         Ok(EmulatedExecutable { device: device.clone(), program: program.name.clone(), kernels, infos })
     }
@@ -93,7 +96,7 @@ impl BackendExecutable for EmulatedExecutable {
 }
 
 impl Kernel {
-    fn new(module: &Arc<Module>, launch: &LaunchTemplate, resident: u32) -> Kernel {
+    fn new(module: &Arc<Module>, name: &str, launch: &LaunchTemplate, resident: u32) -> Kernel {
         Kernel {
             module: module.clone(),
             entry: launch.entry.clone(),
@@ -102,6 +105,8 @@ impl Kernel {
             shared_bytes: launch.shared_bytes,
             params_bytes: launch.params_bytes,
             resident,
+            name: name.to_owned(),
+            source: launch.source.as_str().to_owned(),
         }
     }
 
@@ -128,6 +133,7 @@ impl Kernel {
             Err(fault) => Err(RunError::Fault {
                 entry: self.entry.clone(),
                 seed: device.options.chosen_seed(),
+                source_path: save_source(&self.source, &self.name),
                 fault: Box::new(fault),
             }),
         }
