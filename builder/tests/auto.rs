@@ -8,6 +8,7 @@ use warpwright_builder::auto::{
     resolve_decided,
 };
 use warpwright_builder::tune::PlanChoice;
+use warpwright_kernels::device_code;
 use warpwright_numeric::Dtype;
 use warpwright_spec::{
     CopyWidths, Function, GemmDesc, HostFn, KernelPlan, Mnk, Node, Order, Problem, Repacks, ScheduleId, SchedulerId,
@@ -274,6 +275,23 @@ fn named_tiles_of_column_major_outputs_are_planned() {
 }
 
 /// Rows of which there are few are the instruction's columns, of which it may have eight, whichever way D lies.
+/// Of schedules that nobody named one is taken that can have parts of K, whichever would be the fastest without.
+#[test]
+fn parts_that_are_asked_for_are_of_schedules_that_have_them() {
+    for dtype in [Dtype::F16, Dtype::I8, Dtype::E4m3] {
+        let acc = if dtype == Dtype::I8 { Dtype::I32 } else { Dtype::F32 };
+        let desc = GemmDesc::new(ArchId::SM90, dtype, acc).spec().unwrap();
+        for (m, n, k) in [(194, 256, 256), (128, 128, 64), (256, 256, 1024), (320, 128, 16), (512, 512, 8192)] {
+            for parts in [2, 4] {
+                let plan = split(&desc, &DeviceInfo::h200(), &Problem::dense(m, n, k), Some(parts)).unwrap();
+                let SchedulerId::SPLIT_K = plan.spec.scheduler else { panic!("{m} x {n} x {k}: {:?}", plan.spec) };
+                let written = device_code::scheduler(plan.spec.scheduler, plan.spec.schedule);
+                assert!(written && plan.splits == parts, "{m} x {n} x {k} in {parts}: {}", plan.spec.schedule);
+            }
+        }
+    }
+}
+
 /// acc + source(c).
 static SUM: Node = Node::Apply(
     Function::exact("add", "x + y", HostFn::Binary(|x, y| x + y, |x, y| x + y)),

@@ -147,6 +147,11 @@ fn plans(
         spec.scheduler = SchedulerId::SPLIT_K;
     }
     let ways = ways(&spec, named, device, problem, facts, decided)?;
+    // Of schedules that nobody named those that the scheduler feeds: not all of them have parts of K.
+    let open = matches!(spec.schedule, ScheduleId::AUTO) && matches!(named, SchedulerId::AUTO);
+    let written = |plan: &KernelPlan| {
+        plan.splits == 1 || device.is_host() || device_code::scheduler(plan.spec.scheduler, plan.spec.schedule)
+    };
     let mut outcome = Outcome::default();
     for turn in [false, true] {
         // A named tile that is no tile of the usual way may be one of the other.
@@ -159,7 +164,8 @@ fn plans(
                     let tiled = for_each_tile(spec, device, problem, facts, transposed != turn, &mut |plan| {
                         let repacks = if plan.transposed { repacks.swapped() } else { *repacks };
                         let plan = KernelPlan { substitute: *substitute, repacks, ..plan };
-                        with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
+                        let split = with_splits(&plan, named, parts, device, problem).into_iter();
+                        split.filter(|plan| !open || written(plan)).for_each(&mut *f);
                     });
                     outcome.count(tiled);
                 }

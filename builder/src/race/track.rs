@@ -69,13 +69,15 @@ impl RaceTrack {
         let spans = [(problem.a, layouts[0]), (problem.b, layouts[1]), (problem.d, layouts[2])]
             .map(|(dtype, layout)| layout.span(dtype));
         let [span_a, span_b, span_d] = spans;
-        let host_a = data::normal(problem.a, span_a?, data::draw(rules.seed, 0)).map_err(TensorError::from)?;
-        let host_b = data::normal(problem.b, span_b?, data::draw(rules.seed, 1)).map_err(TensorError::from)?;
+        let (span_a, span_b) = (span_a?, span_b?);
+        let zeros = |bytes: usize| Tensor::<u8>::zeros_on(&stream, Strided::dense(1, bytes, Memory::RowMajor));
+        // The result first: nobody waits for operands of one that has no room.
+        let d = zeros(problem.d.packed_bytes(span_d?))?;
+        let host_a = data::normal(problem.a, span_a, data::draw(rules.seed, 0)).map_err(TensorError::from)?;
+        let host_b = data::normal(problem.b, span_b, data::draw(rules.seed, 1)).map_err(TensorError::from)?;
         let sample = Sample::new(problem, &layouts, &host_a, &host_b, rules.seed);
         let on_device = |bytes: Vec<u8>| Tensor::from_vec(1, bytes.len(), bytes)?.to_device(&stream);
         let (a, b) = (on_device(host_a)?, on_device(host_b)?);
-        let zeros = |bytes: usize| Tensor::<u8>::zeros_on(&stream, Strided::dense(1, bytes, Memory::RowMajor));
-        let d = zeros(problem.d.packed_bytes(span_d?))?;
         let info = device.info();
         let cached = usize::try_from(info.l2_bytes).unwrap_or(FLUSH).saturating_mul(4);
         let usual = if info.is_host() { cached } else { cached.max(FLUSH) };

@@ -97,7 +97,7 @@ pub struct KernelArgs {
     /// Element of a bound file that does not say it, or of a matrix that is saved (f32)
     #[arg(long, value_name = "NAME=TYPE")]
     pub bind_type: Vec<String>,
-    /// What the epilogue stores beside D, as .npy
+    /// What the epilogue stores beside D, as .npy. `verify` judges it and writes nothing; with `--against` it is read
     #[arg(long, value_name = "NAME=FILE")]
     pub save: Vec<String>,
 }

@@ -218,6 +218,12 @@ pub enum InputError {
         /// The path.
         path: String,
     },
+    /// Two results in one file.
+    #[error("{path} is named for two results: one would overwrite the other, so give each a file of its own")]
+    SameFile {
+        /// The path.
+        path: String,
+    },
     /// A file whose contents are not what its kind demands.
     #[error("{path} is not a whole {kind} file: {why}; write or copy it again")]
     Torn {

@@ -439,6 +439,9 @@ fn saved(
             return Err(InputError::OutKind { path: file.to_owned() });
         }
         files::check_target(&path)?;
+        if saved.values().any(|(other, _)| *other == path) {
+            return Err(InputError::SameFile { path: file.to_owned() });
+        }
         let dtype = types.remove(name).unwrap_or(Dtype::F32);
         if saved.insert(name.to_owned(), (path, dtype)).is_some() {
             return Err(InputError::Twice { name: name.to_owned() });

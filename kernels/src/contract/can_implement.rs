@@ -351,7 +351,9 @@ pub(crate) fn check_space(arguments: &Arguments<'_>, expected: Space) -> Result<
 /// Whether tiles, batch entries and splits can be counted.
 fn tiles(plan: &KernelPlan, problem: &Problem) -> Result<(), CanImplementError> {
     let space = warpwright_schedulers::TileSpace::new(plan, problem, 1);
-    let products = [space.tiles.n, space.groups, space.tiles.k.max(1), space.splits];
+    // No tile has more parts than K tiles.
+    let parts = space.splits.min(space.tiles.k.max(1));
+    let products = [space.tiles.n, space.groups, space.tiles.k.max(1), parts];
     let total = products.iter().try_fold(space.tiles.m as u64, |n, &x| n.checked_mul(x as u64));
     match total {
         Some(n) if n < 1 << 63 => Ok(()),

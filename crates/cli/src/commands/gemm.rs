@@ -36,6 +36,10 @@ pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
             return Err(InputError::OutKind { path: out.display().to_string() }.into());
         }
         files::check_target(out)?;
+        let saves = args.kernel.save.iter().filter_map(|text| text.split_once('='));
+        if saves.into_iter().any(|(_, file)| Path::new(file) == out) {
+            return Err(InputError::SameFile { path: out.display().to_string() }.into());
+        }
     }
     let product = multiply(&args.operands, &args.kernel, &args.device)?;
     if let Some(out) = &args.out {
