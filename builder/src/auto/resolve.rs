@@ -505,7 +505,8 @@ const FEWEST_LINES: usize = 4;
 /// The plan with its epilogue staged in bytes of the stages, if the spec leaves that open, it makes room for another one and no block has a
 /// second tile, whose operands would come later for it: 1 to 9 % on an H200 (512x6144x4096 by 128x192x64 40.5 to 36.9 µs, 1024x1280x8192
 /// by 128x160x64 in two parts 36.5 to 36.3), while without another stage it takes up to 1 % more, and where device memory decides 1 to 4 %
-/// (64x7168x18432 72.6 to 73.8, 96x11008x4096 30.4 to 31.4). What the epilogue reads could no longer come under the products, and sums
+/// (64x7168x18432 72.6 to 73.8, 96x11008x4096 30.4 to 31.4, both of Pingpong's six or seven stages, which one group of warps had, against one more
+/// of WarpSpecialized or Cooperative). What the epilogue reads could no longer come under the products, and sums
 /// of a cluster would lie there too. Plans are chosen without it: with it in their times, tiles that had few stages were preferred by more
 /// than they gain.
 fn roomier(open: &Spec, plan: KernelPlan, device: &DeviceInfo, problem: &Problem) -> KernelPlan {
