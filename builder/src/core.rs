@@ -2,7 +2,7 @@
 
 use crate::auto::{self, Decided, OperandFacts, PlanError};
 use crate::error::{BuildError, RunError};
-use crate::infer::{Call, infer};
+use crate::infer::{Call, infer, order_of_dense};
 use crate::launch;
 use crate::plans::{Key, Plans, Prepared};
 use crate::repeat::Repeat;
@@ -307,9 +307,7 @@ impl Core {
         };
         let lies = |named: Option<Order>, usual: Order, any: bool, declared, extents: [usize; 2], bits: usize| {
             let of = |order| width(declared, order, extents, bits).max(bits / 8);
-            let other = usual.transposed();
-            let vector = any && extents.contains(&1);
-            let order = named.unwrap_or(if vector && of(other) > of(usual) { other } else { usual });
+            let order = order_of_dense(named, usual, extents, any.then_some(&of));
             (order, of(order))
         };
         let any = |t| reads(spec.instruction, t, MajorId::MN);

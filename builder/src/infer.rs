@@ -175,6 +175,21 @@ fn order(
     }
 }
 
+/// The same of an operand that lies densely, as was fixed or preferred.
+pub(crate) fn order_of_dense(
+    fixed: Option<Order>,
+    preferred: Order,
+    [rows, columns]: [usize; 2],
+    aligned: Option<&dyn Fn(Order) -> usize>,
+) -> Order {
+    let dense = fixed.unwrap_or(preferred);
+    let line = |extent| i64::try_from(extent).unwrap_or(i64::MAX);
+    let strides = if matches!(dense, Order::Row) { [0, line(columns), 1] } else { [0, 1, line(rows)] };
+    let layout = Strided { extents: [1, rows, columns], strides };
+    // What lies in an order fits it.
+    order("", &layout, fixed, preferred, aligned).unwrap_or(dense)
+}
+
 fn runtime_order(order: Order) -> warpwright_runtime::Order {
     match order {
         Order::Row => warpwright_runtime::Order::RowMajor,

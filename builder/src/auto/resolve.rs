@@ -147,11 +147,6 @@ fn plans(
         spec.scheduler = SchedulerId::SPLIT_K;
     }
     let ways = ways(&spec, named, device, problem, facts, decided)?;
-    // Of schedules that nobody named those that the scheduler feeds: not all of them have parts of K.
-    let open = matches!(spec.schedule, ScheduleId::AUTO) && matches!(named, SchedulerId::AUTO);
-    let written = |plan: &KernelPlan| {
-        plan.splits == 1 || device.is_host() || device_code::scheduler(plan.spec.scheduler, plan.spec.schedule)
-    };
     let mut outcome = Outcome::default();
     for turn in [false, true] {
         // A named tile that is no tile of the usual way may be one of the other.
@@ -164,8 +159,7 @@ fn plans(
                     let tiled = for_each_tile(spec, device, problem, facts, transposed != turn, &mut |plan| {
                         let repacks = if plan.transposed { repacks.swapped() } else { *repacks };
                         let plan = KernelPlan { substitute: *substitute, repacks, ..plan };
-                        let split = with_splits(&plan, named, parts, device, problem).into_iter();
-                        split.filter(|plan| !open || written(plan)).for_each(&mut *f);
+                        with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);
                     });
                     outcome.count(tiled);
                 }
@@ -536,11 +530,20 @@ fn roomier(open: &Spec, plan: KernelPlan, device: &DeviceInfo, problem: &Problem
         return plan;
     }
     let mut over = KernelPlan { spec: Spec { staging: StagingId::REUSED, stages: None, ..*spec }, ..plan };
-    over.resources = ResourcePlan::of(&over.kernel_spec(), over.tile);
-    over.spec.stages = Some(automatic_stages(&over.resources, shared_limit(spec, device)));
-    over.resources = ResourcePlan::of(&over.kernel_spec(), over.tile);
+    fill(&mut over, shared_limit(spec, device));
     let fits = check_shared_memory(&over.kernel_spec(), over.tile, shared_limit(spec, device)).is_ok();
     if fits && over.resources.stages > plan.resources.stages { over } else { plan }
+}
+
+/// Makes the pipeline as deep as it is named, or else as there is room for.
+fn fill(plan: &mut KernelPlan, limit: usize) {
+    plan.resources = ResourcePlan::of(&plan.kernel_spec(), plan.tile);
+    if plan.spec.stages.is_none() {
+        let counted = plan.spec.instruction == InstructionId::DOT;
+        let stages = if counted { plan.resources.stages } else { automatic_stages(&plan.resources, limit) };
+        plan.spec.stages = Some(stages);
+        plan.resources = ResourcePlan::of(&plan.kernel_spec(), plan.tile);
+    }
 }
 
 /// Bytes of shared memory that a block may have.
@@ -576,7 +579,7 @@ fn with_tile(
     cluster: Mnk,
 ) -> Result<KernelPlan, PlanError> {
     let named = *spec;
-    let mut spec = Spec { tile: Some(tile), cluster: Some(cluster), ..named };
+    let spec = Spec { tile: Some(tile), cluster: Some(cluster), ..named };
     let major_a = facts.order_a.major_of_a();
     let major_b = facts.order_b.major_of_b();
     let w = facts.widths;
@@ -608,17 +611,9 @@ fn with_tile(
     if spec.instruction == InstructionId::DOT && problem.bound().k == 0 {
         plan.major_a = MajorId::K;
     }
-    let kernel = plan.kernel_spec();
     let limit = shared_limit(&spec, device);
-    let mut resources = ResourcePlan::of(&kernel, plan.tile);
-    if spec.stages.is_none() {
-        let counted = spec.instruction == InstructionId::DOT;
-        spec.stages = Some(if counted { resources.stages } else { automatic_stages(&resources, limit) });
-        plan.spec = spec;
-        resources = ResourcePlan::of(&plan.kernel_spec(), plan.tile);
-    }
-    plan.spec.staging = if resources.reuses_stages() { StagingId::REUSED } else { StagingId::SEPARATE };
-    plan.resources = resources;
+    fill(&mut plan, limit);
+    plan.spec.staging = if plan.resources.reuses_stages() { StagingId::REUSED } else { StagingId::SEPARATE };
     // A tile that nobody named has to be legal in the kernel's terms alone.
     check(&Spec { tile: named.tile, swap_ab: Some(transposed), ..plan.spec })?;
     check_lines(spec.epilogue, tile, problem.bound().n)?;

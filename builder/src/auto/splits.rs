@@ -12,8 +12,8 @@ pub(super) const FEWEST_K_TILES: usize = 4;
 /// Parts of a split-K kernel on the CPU, whose results then do not depend on how many threads it has.
 const ON_HOST: usize = 4;
 
-/// The plan with each scheduler and number of parts that it may have. `scheduler` is what the user named, `parts` the number of
-/// parts that was asked for.
+/// The plan with each scheduler and number of parts that it may have, of those that its schedule has device code for. `scheduler` is what
+/// the user named, `parts` the number of parts that was asked for.
 pub(super) fn with_splits(
     plan: &KernelPlan,
     scheduler: SchedulerId,
@@ -21,6 +21,9 @@ pub(super) fn with_splits(
     device: &DeviceInfo,
     problem: &Problem,
 ) -> Vec<KernelPlan> {
+    let written = |scheduler| {
+        device.is_host() || plan.spec.tile_scheduler.is_some() || device_code::scheduler(scheduler, plan.spec.schedule)
+    };
     let with = |scheduler, splits| {
         let mut plan = *plan;
         (plan.spec.scheduler, plan.splits) = (scheduler, splits);
@@ -41,7 +44,7 @@ pub(super) fn with_splits(
             SchedulerId::AUTO => usual(problem),
             named => named,
         };
-        return vec![with(scheduler, parts.max(1))];
+        return if written(scheduler) { vec![with(scheduler, parts.max(1))] } else { Vec::new() };
     }
     if !splits && !automatic {
         return vec![*plan];
@@ -60,12 +63,11 @@ pub(super) fn with_splits(
     }
     let mut plans = vec![with(usual(problem), 1)];
     let dense = matches!(problem.kind(), ProblemKind::Dense | ProblemKind::Batched);
-    let written = |scheduler| dense && device_code::scheduler(scheduler, plan.spec.schedule);
-    if written(SchedulerId::STREAM_K) && plan.cluster.blocks() == 1 && sums_fit(plan) {
+    if dense && written(SchedulerId::STREAM_K) && plan.cluster.blocks() == 1 && sums_fit(plan) {
         plans.push(with(SchedulerId::STREAM_K, 1));
     }
     // One way to put parts of K together at a time.
-    if written(SchedulerId::SPLIT_K) && plan.cluster.k == 1 && together < device.sms as usize {
+    if dense && written(SchedulerId::SPLIT_K) && plan.cluster.k == 1 && together < device.sms as usize {
         let fits = |plan: &KernelPlan| plan.shares > 1 || (plan.cluster.blocks() == 1 && sums_fit(plan));
         plans.extend(useful.map(|p| with(SchedulerId::SPLIT_K, p)).filter(fits));
     }

@@ -8,7 +8,7 @@ use crate::reference::Dense;
 use crate::request::{Operand, dtype, pair};
 use crate::tracked::Leaf;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use warpwright::epilogue::parse::{self, NameKind, Names, Parsed};
 use warpwright::spec::{self, Axes, ScalarKind, Sink};
@@ -426,22 +426,40 @@ impl Tensors {
     }
 }
 
+/// The files that results are written to: D's, if it has one, and those of `--save` with their names.
+pub fn targets<'a>(kernel: &'a KernelArgs, out: Option<&Path>) -> Result<Vec<(&'a str, PathBuf)>, InputError> {
+    let mut taken: Vec<PathBuf> = Vec::new();
+    let mut take = |path: &Path| {
+        let written = || path.display().to_string();
+        if path.extension().is_none_or(|e| e != "npy") {
+            return Err(InputError::OutKind { path: written() });
+        }
+        files::check_target(path)?;
+        let place = files::place(path);
+        if taken.contains(&place) {
+            return Err(InputError::SameFile { path: written() });
+        }
+        taken.push(place);
+        Ok(())
+    };
+    out.map(&mut take).transpose()?;
+    let mut saves = Vec::new();
+    for text in &kernel.save {
+        let (name, file) = pair("save", text, "FILE", "--save z=z.npy")?;
+        let path = PathBuf::from(file);
+        take(&path)?;
+        saves.push((name, path));
+    }
+    Ok(saves)
+}
+
 /// `--save`, with the types that are said of its names.
 fn saved(
     kernel: &KernelArgs,
     types: &mut BTreeMap<&str, Dtype>,
 ) -> Result<BTreeMap<String, (PathBuf, Dtype)>, InputError> {
     let mut saved = BTreeMap::new();
-    for text in &kernel.save {
-        let (name, file) = pair("save", text, "FILE", "--save z=z.npy")?;
-        let path = PathBuf::from(file);
-        if path.extension().is_none_or(|e| e != "npy") {
-            return Err(InputError::OutKind { path: file.to_owned() });
-        }
-        files::check_target(&path)?;
-        if saved.values().any(|(other, _)| *other == path) {
-            return Err(InputError::SameFile { path: file.to_owned() });
-        }
+    for (name, path) in targets(kernel, None)? {
         let dtype = types.remove(name).unwrap_or(Dtype::F32);
         if saved.insert(name.to_owned(), (path, dtype)).is_some() {
             return Err(InputError::Twice { name: name.to_owned() });

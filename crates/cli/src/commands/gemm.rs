@@ -5,6 +5,7 @@ use crate::args::GemmArgs;
 use crate::counts::{self, Launched};
 use crate::error::InputError;
 use crate::files;
+use crate::operands::targets;
 use crate::product::multiply;
 use serde::Serialize;
 use std::fmt::Write;
@@ -31,16 +32,7 @@ struct Report {
 
 /// Multiplies, and writes the result.
 pub fn run(args: &GemmArgs) -> anyhow::Result<()> {
-    if let Some(out) = &args.out {
-        if out.extension().is_none_or(|e| e != "npy") {
-            return Err(InputError::OutKind { path: out.display().to_string() }.into());
-        }
-        files::check_target(out)?;
-        let saves = args.kernel.save.iter().filter_map(|text| text.split_once('='));
-        if saves.into_iter().any(|(_, file)| Path::new(file) == out) {
-            return Err(InputError::SameFile { path: out.display().to_string() }.into());
-        }
-    }
+    targets(&args.kernel, args.out.as_deref())?;
     let product = multiply(&args.operands, &args.kernel, &args.device)?;
     if let Some(out) = &args.out {
         write(out, product.d.raw(), product.factors.batched)?;

@@ -5,7 +5,7 @@ mod safe;
 mod write;
 
 pub use npy::to_bytes as npy_bytes;
-pub use write::{check_target, write_atomically};
+pub use write::{check_target, place, write_atomically};
 
 use crate::error::InputError;
 use std::path::Path;

@@ -19,6 +19,15 @@ pub fn check_target(path: &Path) -> Result<(), InputError> {
     Ok(())
 }
 
+/// Where a file is or will be, however it is spelled: two paths of one place are one file.
+pub fn place(path: &Path) -> PathBuf {
+    let there = path.canonicalize();
+    there.unwrap_or_else(|_| match (folder(path).canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_path_buf(),
+    })
+}
+
 /// Writes beside the file and renames, so that a reader sees the old contents or the new ones.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), InputError> {
     let unwritable = |e: io::Error| InputError::Unwritable { path: path.display().to_string(), why: e.to_string() };
@@ -66,5 +75,22 @@ mod tests {
         assert!(check_target(dir.path()).unwrap_err().to_string().contains("it is a folder"));
         let text = check_target(&dir.path().join("no/d.npy")).unwrap_err().to_string();
         assert!(text.contains("its folder does not exist"), "{text}");
+    }
+
+    #[test]
+    fn one_file_is_one_place_however_it_is_spelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d.npy");
+        let spelled = dir.path().join("./d.npy");
+        assert_eq!(place(&path), place(&spelled));
+        std::fs::write(&path, b"").unwrap();
+        assert_eq!(place(&path), place(&spelled));
+        assert_ne!(place(&path), place(&dir.path().join("e.npy")));
+        #[cfg(unix)]
+        {
+            let link = dir.path().join("link.npy");
+            std::os::unix::fs::symlink(&path, &link).unwrap();
+            assert_eq!(place(&link), place(&path));
+        }
     }
 }

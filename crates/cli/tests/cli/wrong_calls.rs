@@ -229,6 +229,14 @@ fn outputs_that_cannot_be_written_are_refused_first() {
             "d.npy is named for two results: one would overwrite the other, so give each a file of its own",
         ),
         (
+            "--save r=./d.npy --out d.npy",
+            "./d.npy is named for two results: one would overwrite the other, so give each a file of its own",
+        ),
+        (
+            "--save r=r.npy --save s=././r.npy",
+            "././r.npy is named for two results: one would overwrite the other, so give each a file of its own",
+        ),
+        (
             "--out /dev/null.npy/d.npy",
             "cannot write /dev/null.npy/d.npy: its folder does not exist; give a path in a folder that exists and may be written",
         ),
