@@ -320,7 +320,7 @@ impl Core {
             _ => None,
         });
         let c = matrices.map(|bits| width(given.c, order_d, [m, n], bits)).min();
-        let c = c.unwrap_or(CopyWidths::dividing(given.c.max(1)));
+        let c = c.unwrap_or(CopyWidths::WIDEST);
         OperandFacts { order_a, order_b, order_c: order_d, order_d, widths: CopyWidths { a, b, c, d } }
     }
 }

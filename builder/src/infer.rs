@@ -39,6 +39,8 @@ pub(crate) fn infer<'a>(
     check_batch("B", batch_b, batch)?;
     let mnk = Mnk { m, n, k };
     epilogue.bind_in(bound, given.epilogue, OutputShape { batch, m, n }, space)?;
+    let of_d = |order| d.alignment_in(runtime_order(order));
+    let order_d = order("D", &d.layout(), spec.order_d, Order::Row, Some(&of_d))?;
     let (mut order_c, mut align_c) = (None, CopyWidths::WIDEST);
     for (i, leaf) in epilogue.leaves().iter().enumerate() {
         let view = match leaf.kind {
@@ -49,7 +51,7 @@ pub(crate) fn infer<'a>(
         };
         if let Some(view) = view {
             let name = || format!("epilogue argument {i} ({})", leaf.kind.name());
-            let order = *order_c.get_or_insert(natural_order(&view.layout()));
+            let order = *order_c.get_or_insert(natural_order(&view.layout(), order_d));
             let lies = order.map_or(view.alignment(), |order| view.alignment_in(runtime_order(order)));
             let aligned = alignment(&name, view.dtype(), view.is_empty(), lies)?;
             // One order and one width serve all: matrices of another order are read element by element.
@@ -76,13 +78,11 @@ pub(crate) fn infer<'a>(
     let lies = |order: Order| runtime_order(order);
     let of_a = |order| a.alignment_in(lies(order));
     let of_b = |order| b.alignment_in(lies(order));
-    let of_d = |order| d.alignment_in(lies(order));
     // Only K-major where the instruction reads nothing else.
     let any_a = reads(spec.instruction, spec.a, MajorId::MN);
     let any_b = reads(spec.instruction, spec.b, MajorId::MN);
     let order_a = order("A", &a.layout(), spec.order_a, Order::Row, any_a.then_some(&of_a))?;
     let order_b = order("B", &b.layout(), spec.order_b, Order::Column, any_b.then_some(&of_b))?;
-    let order_d = order("D", &d.layout(), spec.order_d, Order::Row, Some(&of_d))?;
     let alignment = Alignment {
         a: alignment(&|| "A".into(), a.dtype(), a.is_empty(), of_a(order_a))?,
         b: alignment(&|| "B".into(), b.dtype(), b.is_empty(), of_b(order_b))?,
@@ -148,8 +148,9 @@ fn is(layout: &Strided, order: Order) -> bool {
     }
 }
 
-fn natural_order(layout: &Strided) -> Option<Order> {
-    [Order::Row, Order::Column].into_iter().find(|&order| is(layout, order))
+/// How a matrix lies beside D: a vector, which lies in both orders, as D does.
+fn natural_order(layout: &Strided, order_d: Order) -> Option<Order> {
+    [order_d, order_d.transposed()].into_iter().find(|&order| is(layout, order))
 }
 
 /// How an operand lies: as was fixed, or else as its strides say. A vector lies in both orders: then in the one that permits
@@ -166,8 +167,12 @@ fn order(
         let fits = is(layout, order) || layout.is_empty();
         return if fits { Ok(order) } else { Err(RunError::Order { operand: operand.into(), row, column, order }) };
     }
+    // Nobody reads what is empty.
+    if layout.is_empty() {
+        return Ok(preferred);
+    }
     let other = preferred.transposed();
-    match (is(layout, preferred) || layout.is_empty(), is(layout, other)) {
+    match (is(layout, preferred), is(layout, other)) {
         (true, true) if aligned.is_some_and(|of| of(other) > of(preferred)) => Ok(other),
         (true, _) => Ok(preferred),
         (false, true) => Ok(other),

@@ -221,10 +221,15 @@ fn translate<'a>(
     }
 }
 
-/// The errors of a log whose messages are parted by empty lines; all of it if it has none.
+/// A log without its warnings and remarks, whose messages are parted by empty lines; all of it if it has nothing else.
 fn errors(log: &str) -> String {
-    let of_error = |message: &&str| message.lines().any(|line| line.contains("error"));
-    let found: Vec<&str> = log.split("\n\n").map(|message| message.trim_matches('\n')).filter(of_error).collect();
+    let aside = |message: &str| {
+        let first = message.lines().next().unwrap_or_default();
+        let numbered = first.contains(": warning #") || first.contains(": remark #");
+        numbered || first.starts_with("Remark:") || first.starts_with("ptxas warning")
+    };
+    let messages = log.split("\n\n").map(|message| message.trim_matches('\n'));
+    let found: Vec<&str> = messages.filter(|message| !message.is_empty() && !aside(message)).collect();
     if found.is_empty() { log.to_owned() } else { found.join("\n\n") }
 }
 
@@ -279,5 +284,21 @@ impl Drop for Unit<'_> {
     fn drop(&mut self) {
         // SAFETY: the program was created by this library and is destroyed once. A failure leaves nothing to do.
         let _ = unsafe { (self.library.destroy_program)(&mut self.program) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::errors;
+
+    #[test]
+    fn errors_are_told_without_warnings() {
+        let warning =
+            "k.cu(3): warning #177-D: variable \"error\" was declared but never referenced\n    int error = 1;";
+        let fatal = "ptxas fatal   : Unresolved extern function 'foo'";
+        let error = "k.cu(4): error: identifier \"x\" is undefined";
+        assert_eq!(errors(&format!("{warning}\n\n{fatal}\n")), fatal);
+        assert_eq!(errors(&format!("{warning}\n\n{error}\n\n{fatal}\n")), format!("{error}\n\n{fatal}"));
+        assert_eq!(errors(warning), warning);
     }
 }

@@ -396,7 +396,9 @@ fn declared_alignments_permit_copies_of_powers_of_two() -> Result {
 /// Lines of any number of elements, one behind the other: what is prepared for the extents is what runs.
 #[test]
 fn what_is_prepared_for_extents_is_what_dense_operands_run() -> Result {
-    for (m, n, k) in [(7, 100, 77), (7, 5, 5), (1, 64, 33), (33, 1, 20), (64, 48, 40), (1, 1, 1), (128, 130, 131)] {
+    for (m, n, k) in
+        [(7, 100, 77), (7, 5, 5), (1, 64, 33), (33, 1, 20), (64, 48, 40), (1, 1, 1), (128, 130, 131), (64, 48, 0)]
+    {
         let (device, counts) = StandIn::device(DeviceInfo::h200());
         let mut gemm = GemmBuilder::<Sm90, bf16, f32>::auto().build(&device)?;
         let stream = device.new_stream()?;
@@ -405,6 +407,17 @@ fn what_is_prepared_for_extents_is_what_dense_operands_run() -> Result {
         let prepared = load(&counts.loads);
         gemm.run(&stream, &a, &b, &mut d)?;
         assert_eq!((prepared, load(&counts.loads)), (1, 1), "{m} x {n} x {k}");
+    }
+    for (m, n, k) in [(33, 1, 20), (1, 33, 20), (33, 17, 20)] {
+        let (device, counts) = StandIn::device(DeviceInfo::h200());
+        let c = Tensor::<bf16>::zeros(m, n)?;
+        let mut gemm = GemmBuilder::<Sm90, bf16, f32>::auto().epilogue(acc() + source(&c)).build(&device)?;
+        let stream = device.new_stream()?;
+        let (a, b, mut d) = (Tensor::<bf16>::zeros(m, k)?, Tensor::<bf16>::column_major(k, n)?, Tensor::zeros(m, n)?);
+        let _ = gemm.prepare_on(&stream, &Problem::dense(m, n, k))?;
+        let prepared = load(&counts.loads);
+        gemm.run(&stream, &a, &b, &mut d)?;
+        assert_eq!((prepared, load(&counts.loads)), (1, 1), "{m} x {n} x {k} with a source");
     }
     Ok(())
 }

@@ -10,6 +10,9 @@ pub fn check_target(path: &Path) -> Result<(), InputError> {
     if path.is_dir() {
         return Err(unwritable("it is a folder"));
     }
+    if path.is_symlink() && path.canonicalize().is_err() {
+        return Err(unwritable("it is a link to what does not exist"));
+    }
     if path.exists() && !path.is_file() {
         return Err(unwritable("it is not an ordinary file, so it cannot be replaced as a whole"));
     }
@@ -75,6 +78,13 @@ mod tests {
         assert!(check_target(dir.path()).unwrap_err().to_string().contains("it is a folder"));
         let text = check_target(&dir.path().join("no/d.npy")).unwrap_err().to_string();
         assert!(text.contains("its folder does not exist"), "{text}");
+        #[cfg(unix)]
+        {
+            let link = dir.path().join("link.npy");
+            std::os::unix::fs::symlink(dir.path().join("gone.npy"), &link).unwrap();
+            let text = check_target(&link).unwrap_err().to_string();
+            assert!(text.contains("it is a link to what does not exist"), "{text}");
+        }
     }
 
     #[test]

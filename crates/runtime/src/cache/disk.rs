@@ -90,7 +90,12 @@ impl Disk {
 
 /// Whether the cache wrote a file of this name; others in its directory are not counted and not removed.
 fn is_ours(name: &str) -> bool {
-    name.ends_with(".wwk") || name.starts_with("source-")
+    // A kernel's stem, and 16 digits of its source's hash.
+    let hashed = |rest: &str| {
+        let hash = rest.strip_suffix(".cu").and_then(|rest| rest.rsplit_once('-')).map(|(_, hash)| hash);
+        hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    name.ends_with(".wwk") || name.strip_prefix("source-").is_some_and(hashed)
 }
 
 /// Writes a file so that it appears under its name whole or not at all.
@@ -103,4 +108,19 @@ pub(super) fn publish(directory: &Path, name: &str, parts: &[&[u8]]) -> io::Resu
     let path = directory.join(name);
     file.persist(&path).map_err(|error| error.error)?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_ours;
+
+    #[test]
+    fn files_of_others_are_not_the_caches() {
+        for ours in ["0123456789abcdef.wwk", "source-ww_gemv-0123456789abcdef.cu"] {
+            assert!(is_ours(ours), "{ours}");
+        }
+        for other in ["source-of-truth.txt", "source-control.md", "source-k.cu", "source-k-0123.cu", "notes"] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
 }
