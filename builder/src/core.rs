@@ -293,7 +293,7 @@ impl Core {
     }
 
     /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major, and one line
-    /// behind the other where the problem declares no less than full alignment. Vectors lie either way, as operands do (`infer`).
+    /// behind the other where the problem declares [`Alignment::FULL`], as problems do by themselves. Vectors lie either way, as operands do (`infer`).
     fn usual_facts(&self, problem: &Problem) -> OperandFacts {
         let (Mnk { m, n, k }, given, spec) = (problem.bound(), problem.alignment, &self.spec);
         let dense = given == Alignment::FULL;

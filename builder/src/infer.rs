@@ -75,9 +75,8 @@ pub(crate) fn infer<'a>(
     let seen = unsafe { d.as_raw_view() };
     check_memory("D", &seen)?;
     check_whole("D", &seen)?;
-    let lies = |order: Order| runtime_order(order);
-    let of_a = |order| a.alignment_in(lies(order));
-    let of_b = |order| b.alignment_in(lies(order));
+    let of_a = |order| a.alignment_in(runtime_order(order));
+    let of_b = |order| b.alignment_in(runtime_order(order));
     // Only K-major where the instruction reads nothing else.
     let any_a = reads(spec.instruction, spec.a, MajorId::MN);
     let any_b = reads(spec.instruction, spec.b, MajorId::MN);

@@ -530,8 +530,9 @@ fn roomier(open: &Spec, plan: KernelPlan, device: &DeviceInfo, problem: &Problem
         return plan;
     }
     let mut over = KernelPlan { spec: Spec { staging: StagingId::REUSED, stages: None, ..*spec }, ..plan };
-    fill(&mut over, shared_limit(spec, device));
-    let fits = check_shared_memory(&over.kernel_spec(), over.tile, shared_limit(spec, device)).is_ok();
+    let limit = shared_limit(spec, device);
+    fill(&mut over, limit);
+    let fits = check_shared_memory(&over.kernel_spec(), over.tile, limit).is_ok();
     if fits && over.resources.stages > plan.resources.stages { over } else { plan }
 }
 

@@ -396,29 +396,33 @@ fn declared_alignments_permit_copies_of_powers_of_two() -> Result {
 /// Lines of any number of elements, one behind the other: what is prepared for the extents is what runs.
 #[test]
 fn what_is_prepared_for_extents_is_what_dense_operands_run() -> Result {
+    macro_rules! prepared_and_run {
+        ($builder:expr, $problem:expr, ($m:expr, $n:expr, $k:expr), $with:literal) => {
+            let (device, counts) = StandIn::device(DeviceInfo::h200());
+            let mut gemm = $builder.build(&device)?;
+            let stream = device.new_stream()?;
+            let (a, b) = (Tensor::<bf16>::zeros($m, $k)?, Tensor::<bf16>::column_major($k, $n)?);
+            let mut d = Tensor::zeros($m, $n)?;
+            let _ = gemm.prepare_on(&stream, &$problem)?;
+            let prepared = load(&counts.loads);
+            gemm.run(&stream, &a, &b, &mut d)?;
+            assert_eq!((prepared, load(&counts.loads)), (1, 1), "{} x {} x {}{}", $m, $n, $k, $with);
+        };
+    }
+    let builder = || GemmBuilder::<Sm90, bf16, f32>::auto();
     for (m, n, k) in
         [(7, 100, 77), (7, 5, 5), (1, 64, 33), (33, 1, 20), (64, 48, 40), (1, 1, 1), (128, 130, 131), (64, 48, 0)]
     {
-        let (device, counts) = StandIn::device(DeviceInfo::h200());
-        let mut gemm = GemmBuilder::<Sm90, bf16, f32>::auto().build(&device)?;
-        let stream = device.new_stream()?;
-        let (a, b, mut d) = (Tensor::<bf16>::zeros(m, k)?, Tensor::<bf16>::column_major(k, n)?, Tensor::zeros(m, n)?);
-        let _ = gemm.prepare_on(&stream, &Problem::dense(m, n, k))?;
-        let prepared = load(&counts.loads);
-        gemm.run(&stream, &a, &b, &mut d)?;
-        assert_eq!((prepared, load(&counts.loads)), (1, 1), "{m} x {n} x {k}");
+        prepared_and_run!(builder(), Problem::dense(m, n, k), (m, n, k), "");
     }
     for (m, n, k) in [(33, 1, 20), (1, 33, 20), (33, 17, 20)] {
-        let (device, counts) = StandIn::device(DeviceInfo::h200());
         let c = Tensor::<bf16>::zeros(m, n)?;
-        let mut gemm = GemmBuilder::<Sm90, bf16, f32>::auto().epilogue(acc() + source(&c)).build(&device)?;
-        let stream = device.new_stream()?;
-        let (a, b, mut d) = (Tensor::<bf16>::zeros(m, k)?, Tensor::<bf16>::column_major(k, n)?, Tensor::zeros(m, n)?);
-        let _ = gemm.prepare_on(&stream, &Problem::dense(m, n, k))?;
-        let prepared = load(&counts.loads);
-        gemm.run(&stream, &a, &b, &mut d)?;
-        assert_eq!((prepared, load(&counts.loads)), (1, 1), "{m} x {n} x {k} with a source");
+        let builder = builder().epilogue(acc() + source(&c));
+        prepared_and_run!(builder, Problem::dense(m, n, k), (m, n, k), " with a source");
     }
+    // Lines of A and B begin at multiples of 8 bytes and no more; there is no matrix C of which something is declared.
+    let declared = Problem::dense(64, 60, 20).aligned(warpwright::spec::Alignment { a: 8, b: 8, c: 8, d: 8 });
+    prepared_and_run!(builder(), declared, (64, 60, 20), " as declared");
     Ok(())
 }
 
