@@ -115,6 +115,20 @@ impl AnyGemm {
         self.core.plan(problem)
     }
 
+    /// The plan of the call that [`run_raw`](Self::run_raw) makes of the same arguments. Nothing is compiled, launched or written.
+    ///
+    /// # Errors
+    /// [`RunError`], as there.
+    pub fn plan_of_call(
+        &self,
+        a: RawView<'_>,
+        b: RawView<'_>,
+        d: RawViewMut<'_>,
+        args: CallArgs<'_>,
+    ) -> Result<KernelPlan, RunError> {
+        self.core.plan_of_call(&Arguments { a, b, d, epilogue: &args.epilogue, extra: args.extra })
+    }
+
     /// As [`Kernel::explain`](crate::Kernel::explain).
     ///
     /// # Errors

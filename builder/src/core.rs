@@ -2,24 +2,21 @@
 
 use crate::auto::{self, Decided, OperandFacts, PlanError};
 use crate::error::{BuildError, RunError};
-use crate::infer::{Call, infer, order_of_dense};
+use crate::infer::{Call, infer};
 use crate::launch;
 use crate::plans::{Key, Plans, Prepared};
 use crate::repeat::Repeat;
 use crate::tune::{PlanChoice, Tuning};
 use std::fmt;
 use std::sync::Arc;
-use warpwright_epilogue::{Bound, LeafKind};
+use warpwright_epilogue::Bound;
 use warpwright_kernels::lower::{DeviceCall, RepeatedCall};
 use warpwright_kernels::{Arguments, GemmHost, can_implement, lower};
 use warpwright_runtime::{
     Device, Executable, Invocation, Program, RawView, Stream, WorkspaceError, WorkspaceLayout, WorkspacePtr,
 };
 use warpwright_schedulers::WorkspaceRegions;
-use warpwright_spec::{
-    Alignment, CopyWidths, Extents, KernelPlan, MajorId, Mnk, Order, Problem, RasterOrder, ScheduleId, SchedulerId,
-    Sink, Spec, check, reads,
-};
+use warpwright_spec::{Extents, KernelPlan, Problem, RasterOrder, ScheduleId, SchedulerId, Spec, check};
 
 /// A spec on a device. Cheap to clone; clones share their plans.
 #[derive(Clone)]
@@ -100,6 +97,12 @@ impl Core {
 
     pub(crate) fn plan(&self, problem: &Problem) -> Result<KernelPlan, PlanError> {
         self.resolve(problem, &self.usual_facts(problem))
+    }
+
+    pub(crate) fn plan_of_call(&self, given: &Arguments<'_>) -> Result<KernelPlan, RunError> {
+        let mut bound = self.epilogue.unbound();
+        let Call { problem, facts, .. } = infer(&self.spec, &self.epilogue, self.device.space(), given, &mut bound)?;
+        Ok(self.resolve(&problem, &facts)?)
     }
 
     pub(crate) fn prepare(&self, problem: &Problem) -> Result<usize, BuildError> {
@@ -292,36 +295,8 @@ impl Core {
         self
     }
 
-    /// How operands of which only the problem is known are taken to lie: as the spec says, else K-major and D row-major, and one line
-    /// behind the other where the problem declares [`Alignment::FULL`], as problems do by themselves. Vectors lie either way, as operands do (`infer`).
     fn usual_facts(&self, problem: &Problem) -> OperandFacts {
-        let (Mnk { m, n, k }, given, spec) = (problem.bound(), problem.alignment, &self.spec);
-        let dense = given == Alignment::FULL;
-        // Copies are of powers of two, and elements begin at multiples of their size.
-        let width = |declared: usize, order: Order, [rows, columns]: [usize; 2], bits: usize| {
-            let (line, lines) = if matches!(order, Order::Row) { (columns, rows) } else { (rows, columns) };
-            // Of one line nobody asks where the next one begins. A copy's bits are a power of two, so that what wraps does not matter.
-            let beside =
-                if dense && lines.saturating_mul(problem.groups()) > 1 { line.wrapping_mul(bits) / 8 } else { 0 };
-            CopyWidths::dividing(declared.max(1) | beside)
-        };
-        let lies = |named: Option<Order>, usual: Order, any: bool, declared, extents: [usize; 2], bits: usize| {
-            let of = |order| width(declared, order, extents, bits).max(bits / 8);
-            let order = order_of_dense(named, usual, extents, any.then_some(&of));
-            (order, of(order))
-        };
-        let any = |t| reads(spec.instruction, t, MajorId::MN);
-        let (order_a, a) = lies(spec.order_a, Order::Row, any(spec.a), given.a, [m, k], spec.a.bits());
-        let (order_b, b) = lies(spec.order_b, Order::Column, any(spec.b), given.b, [k, n], spec.b.bits());
-        let (order_d, d) = lies(spec.order_d, Order::Row, true, given.d, [m, n], spec.d.bits());
-        // One width serves all matrices of the epilogue.
-        let matrices = self.epilogue.leaves().iter().filter_map(|leaf| match leaf.kind {
-            LeafKind::Source(t) | LeafKind::Tile(t) | LeafKind::Output(Sink::Matrix(t)) => Some(t.bits()),
-            _ => None,
-        });
-        let c = matrices.map(|bits| width(given.c, order_d, [m, n], bits)).min();
-        let c = c.unwrap_or(CopyWidths::WIDEST);
-        OperandFacts { order_a, order_b, order_c: order_d, order_d, widths: CopyWidths { a, b, c, d } }
+        OperandFacts::usual(&self.spec, &self.epilogue, problem)
     }
 }
 

@@ -12,7 +12,7 @@ use warpwright_kernels::device_code;
 use warpwright_numeric::Dtype;
 use warpwright_spec::{
     CopyWidths, Function, GemmDesc, HostFn, KernelPlan, Mnk, Node, Order, Problem, Repacks, ScheduleId, SchedulerId,
-    Spec, StagingId,
+    Spec, StagingId, Violation,
 };
 
 fn split(spec: &Spec, device: &DeviceInfo, problem: &Problem, parts: Option<usize>) -> Result<KernelPlan, PlanError> {
@@ -274,7 +274,6 @@ fn named_tiles_of_column_major_outputs_are_planned() {
     }
 }
 
-/// Rows of which there are few are the instruction's columns, of which it may have eight, whichever way D lies.
 /// Of schedules that nobody named one is taken that can have parts of K, whichever would be the fastest without.
 #[test]
 fn parts_that_are_asked_for_are_of_schedules_that_have_them() {
@@ -286,7 +285,59 @@ fn parts_that_are_asked_for_are_of_schedules_that_have_them() {
                 let plan = split(&desc, &DeviceInfo::h200(), &Problem::dense(m, n, k), Some(parts)).unwrap();
                 let SchedulerId::SPLIT_K = plan.spec.scheduler else { panic!("{m} x {n} x {k}: {:?}", plan.spec) };
                 let written = device_code::scheduler(plan.spec.scheduler, plan.spec.schedule);
+                let parts = parts.min(k.div_ceil(plan.tile.k));
                 assert!(written && plan.splits == parts, "{m} x {n} x {k} in {parts}: {}", plan.spec.schedule);
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_are_of_what_splits_and_no_more_than_k_has_tiles() {
+    let device = DeviceInfo::h200();
+    let planned = |desc: GemmDesc, k: usize, parts: usize| {
+        split(&desc.spec().unwrap(), &device, &Problem::dense(256, 256, k), Some(parts))
+    };
+    let bf16 = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
+    let pingpong = GemmDesc { schedule: ScheduleId::PINGPONG, ..bf16 };
+    let refused = GemmDesc { scheduler: SchedulerId::SPLIT_K, ..pingpong }.spec().unwrap_err();
+    assert_eq!(planned(pingpong, 4096, 3), Err(PlanError::Rule(refused)));
+    assert!(planned(pingpong, 4096, 1).is_ok());
+    for scheduler in [SchedulerId::PERSISTENT, SchedulerId::STREAM_K] {
+        let named = GemmDesc { scheduler, ..bf16 };
+        let text = planned(named, 4096, 3).unwrap_err().to_string();
+        assert_eq!(
+            text,
+            format!(
+                "K is to be cut into 3 parts, but the {scheduler} tile scheduler does not take a number of them: name SplitK or SplitKSerial, leave the scheduler `Auto`, or leave out `.splits(3)`"
+            )
+        );
+        assert_eq!(planned(named, 4096, 1).map(|plan| plan.spec.scheduler), Ok(scheduler));
+    }
+    for scheduler in [SchedulerId::AUTO, SchedulerId::SPLIT_K, SchedulerId::SPLIT_K_SERIAL] {
+        for k in [0, 40, 150, 4096] {
+            let problem = Problem::dense(256, 256, k);
+            let plan = planned(GemmDesc { scheduler, ..bf16 }, k, 50).unwrap();
+            let parts = k.div_ceil(plan.tile.k).clamp(1, 50);
+            assert_eq!(plan.splits, parts, "{scheduler}, K = {k}");
+            let text = explain(&plan, &device, &problem);
+            assert!(parts == 1 || text.contains(&format!(" in {parts} parts on ")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_device_with_little_shared_memory_says_so() {
+    let spec = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32).spec().unwrap();
+    for kib in [8, 16, 48, 64, 80] {
+        let device = DeviceInfo { smem_optin: kib << 10, ..DeviceInfo::h200() };
+        for problem in [Problem::dense(4096, 4096, 4096), Problem::dense(40, 4096, 4096)] {
+            match resolve(&spec, &device, &problem, &OperandFacts::K_MAJOR) {
+                Ok(plan) => assert!(plan.resources.shared_bytes <= kib as usize * 1024, "{kib} KiB"),
+                Err(PlanError::Device { source: Violation::SharedMemory { limit, .. }, .. }) => {
+                    assert_eq!(limit, kib as usize * 1024);
+                }
+                Err(other) => panic!("{kib} KiB, {problem:?}: {other}"),
             }
         }
     }
@@ -336,6 +387,7 @@ fn blocks_of_one_tile_stage_in_their_stages_where_that_makes_room_for_another() 
     }
 }
 
+/// Rows of which there are few are the instruction's columns, of which it may have eight, whichever way D lies.
 #[test]
 fn few_rows_become_columns() {
     let device = DeviceInfo::h200();

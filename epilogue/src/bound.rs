@@ -261,9 +261,12 @@ impl Program {
             return Err(BindError::Count { expected: self.leaves().len(), given: args.len() });
         }
         let compute = self.compute();
+        let number = |scalar: usize| match args.get(scalar) {
+            Some(Arg::Number(x)) => Some(x),
+            _ => None,
+        };
         for (i, leaf) in self.leaves().iter().enumerate() {
-            let zero = |s: usize| matches!(args.get(s), Some(Arg::Number(x)) if narrowed(x, compute) == 0.0);
-            if leaf.guard.is_some_and(zero) || leaf.unread {
+            if self.drops(i, number) {
                 continue;
             }
             if leaf.optional && matches!(args.get(i), Some(Arg::Absent)) {
@@ -272,6 +275,14 @@ impl Program {
             bound.slots[i] = Check { argument: i, kind: leaf.kind, output, space, compute }.slot(args.get(i))?;
         }
         Ok(())
+    }
+}
+
+impl Program {
+    /// Whether nobody looks at an argument, where scalars are these numbers of the host: those in memory may be anything.
+    pub fn drops(&self, argument: usize, number: impl Fn(usize) -> Option<f64>) -> bool {
+        let zero = |scalar: usize| number(scalar).is_some_and(|x| narrowed(x, self.compute()) == 0.0);
+        self.leaves().get(argument).is_some_and(|leaf| leaf.unread || leaf.guard.is_some_and(zero))
     }
 }
 

@@ -92,6 +92,16 @@ pub enum PlanError {
         /// What it would feed.
         schedule: ScheduleId,
     },
+    /// A number of parts of K, and a named scheduler that does not take any.
+    #[error(
+        "K is to be cut into {parts} parts, but the {scheduler} tile scheduler does not take a number of them: name SplitK or SplitKSerial, leave the scheduler `Auto`, or leave out `.splits({parts})`"
+    )]
+    Whole {
+        /// How many were asked for.
+        parts: usize,
+        /// The scheduler that was named.
+        scheduler: SchedulerId,
+    },
     /// The kind of problem has no device code yet.
     #[error("a {kind} problem has no device code yet: run it on `Device::host()`")]
     ProblemNotWritten {

@@ -15,6 +15,6 @@ mod warp_groups;
 pub(crate) use dot::{few_columns, transposed as dot_transposed, user_tiles as dot_tiles};
 pub use error::PlanError;
 pub use explain::explain;
-pub use facts::OperandFacts;
+pub use facts::{OperandFacts, Placed};
 pub use model::{Prediction, predict};
 pub use resolve::{Decided, alternatives, ranked, resolve, resolve_choice, resolve_decided};

@@ -143,8 +143,13 @@ fn plans(
             _ => *slot = Some(given),
         }
     }
-    if matches!(named, SchedulerId::AUTO) && parts.is_some_and(|parts| parts > 1) {
-        spec.scheduler = SchedulerId::SPLIT_K;
+    if let Some(parts) = parts.filter(|&parts| parts > 1) {
+        spec.scheduler = match named {
+            SchedulerId::AUTO if spec.tile_scheduler.is_none() => SchedulerId::SPLIT_K,
+            SchedulerId::SPLIT_K | SchedulerId::SPLIT_K_SERIAL => named,
+            _ => return Err(PlanError::Whole { parts, scheduler: named }),
+        };
+        check(&spec)?;
     }
     let ways = ways(&spec, named, device, problem, facts, decided)?;
     let mut outcome = Outcome::default();
@@ -437,10 +442,9 @@ fn for_each_tile(
     for tile in list {
         for cluster in clusters(spec, device, problem, tile) {
             let plan = with_tile(spec, device, problem, facts, transposed, tile, cluster);
+            let open = spec.tile.is_none() && spec.stages.is_none();
+            let plan = plan.and_then(|plan| if open { deep(plan, device) } else { Ok(plan) });
             outcome.count(plan.map(|plan| {
-                if spec.tile.is_none() && spec.stages.is_none() && is_shallow(&plan, device) {
-                    return;
-                }
                 f(plan);
                 if spec.stages.is_none() && !device.is_host() {
                     fewer_stages(&plan).for_each(&mut *f);
@@ -552,10 +556,25 @@ fn shared_limit(spec: &Spec, device: &DeviceInfo) -> usize {
     (device.smem_optin as usize).min(spec.arch.smem_optin() as usize)
 }
 
-/// Whether a kernel of warp groups has too little shared memory left for its stages.
-fn is_shallow(plan: &KernelPlan, device: &DeviceInfo) -> bool {
-    let bytes = plan.resources.stages * plan.tile.k * plan.spec.a.bits() / 8;
-    plan.spec.instruction == InstructionId::WGMMA && !device.is_host() && bytes < FEWEST_LINES * LINE
+/// The plan, unless it is of warp groups and has too little shared memory left for its stages.
+fn deep(plan: KernelPlan, device: &DeviceInfo) -> Result<KernelPlan, PlanError> {
+    let KernelPlan { spec, resources, .. } = &plan;
+    let line = plan.tile.k * spec.a.bits() / 8;
+    let needed = (FEWEST_LINES * LINE).div_ceil(line.max(1));
+    if spec.instruction != InstructionId::WGMMA || device.is_host() || resources.stages >= needed {
+        return Ok(plan);
+    }
+    let ResourcePlan { stage_bytes: stage, fixed_bytes: fixed, .. } = *resources;
+    let source = Violation::SharedMemory {
+        stages: needed,
+        stage,
+        fixed,
+        total: fixed + needed * stage,
+        limit: shared_limit(spec, device),
+        fit: resources.stages,
+        arch: spec.arch,
+    };
+    Err(PlanError::Device { source, device: device.name.clone() })
 }
 
 /// The plan with shallower pipelines, which leave room for more blocks.

@@ -39,12 +39,13 @@ pub(super) fn with_splits(
     if let Some(parts) = parts
         && (splits || automatic)
     {
+        // Nobody has a part that is not there.
         let scheduler = match scheduler {
             SchedulerId::AUTO if parts > 1 => SchedulerId::SPLIT_K,
             SchedulerId::AUTO => usual(problem),
             named => named,
         };
-        return if written(scheduler) { vec![with(scheduler, parts.max(1))] } else { Vec::new() };
+        return if written(scheduler) { vec![with(scheduler, parts.clamp(1, tiles.k.max(1)))] } else { Vec::new() };
     }
     if !splits && !automatic {
         return vec![*plan];

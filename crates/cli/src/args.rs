@@ -97,7 +97,7 @@ pub struct KernelArgs {
     /// Element of a bound file that does not say it, or of a matrix that is saved (f32)
     #[arg(long, value_name = "NAME=TYPE")]
     pub bind_type: Vec<String>,
-    /// What the epilogue stores beside D, as .npy. `verify` judges it and writes nothing; with `--against` it is read
+    /// What the epilogue stores beside D, as .npy, written as D is. `verify` judges it and writes nothing; with `--against` it is read
     #[arg(long, value_name = "NAME=FILE")]
     pub save: Vec<String>,
 }
@@ -159,7 +159,7 @@ pub struct GemmArgs {
     pub kernel: KernelArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Write the result here; the file is replaced as a whole or not touched
+    /// Write the result here; the file, which may be an operand's, is replaced as a whole at the end or not touched
     #[arg(long, value_name = "D.npy")]
     pub out: Option<PathBuf>,
     /// Print JSON.

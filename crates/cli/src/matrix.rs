@@ -74,6 +74,5 @@ pub fn zeros_on(dtype: Dtype, layout: Strided, stream: &Stream) -> Result<Box<dy
 
 /// Matrices of a file, on the host.
 pub fn on_host(matrices: &Matrices) -> anyhow::Result<Box<dyn Matrix>> {
-    let Matrices { dtype, extents: [batch, rows, cols], order, ref bytes } = *matrices;
-    from_packed(dtype, Strided::dense_batch(batch, rows, cols, order), bytes)
+    from_packed(matrices.dtype, matrices.layout(), &matrices.bytes)
 }

@@ -10,6 +10,8 @@ use crate::tracked::Leaf;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use warpwright::builder::auto::Placed;
+use warpwright::epilogue::Program;
 use warpwright::epilogue::parse::{self, NameKind, Names, Parsed};
 use warpwright::spec::{self, Axes, ScalarKind, Sink};
 use warpwright::{Arg, Args, Dtype, Node, Order, Stream, Strided, TensorError};
@@ -175,12 +177,24 @@ impl Epilogue {
         Ok(())
     }
 
-    /// How C lies in memory, if it is read.
-    pub fn order_c(&self) -> Option<spec::Order> {
-        leaves(self.tree).into_iter().zip(&self.values).find_map(|(leaf, value)| match (leaf, &*value.holds) {
-            (Node::LoadSource(_), Holds::Matrices(c)) => Some(order(c.order)),
+    /// Where a matrix is that an epilogue reads or stores beside a D of these extents, in this order, if a call looks at it.
+    pub fn placed(&self, program: &Program, argument: usize, extents: [usize; 3], order: Order) -> Option<Placed> {
+        let number = |scalar: usize| match &*self.values.get(scalar)?.holds {
+            Holds::Number(x) => Some(*x),
             _ => None,
-        })
+        };
+        if program.drops(argument, number) {
+            return None;
+        }
+        match &*self.values.get(argument)?.holds {
+            Holds::Matrices(matrices) => Some(matrices.placed()),
+            Holds::Output(..) => {
+                let mut saved = self.saved(extents, order, program.compute()).into_iter();
+                let Saved { dtype, layout, .. } = saved.find(|saved| saved.argument == argument)?;
+                Some(Placed { address: 0, dtype, layout })
+            }
+            _ => None,
+        }
     }
 
     /// The arguments on the host, where D lies in this order.
@@ -413,16 +427,6 @@ impl Tensors {
             });
         }
         Ok(args)
-    }
-
-    /// The least alignment of an M x N operand; 16 bytes without one.
-    pub fn alignment(&self, tree: &Node) -> usize {
-        let widths =
-            leaves(tree).into_iter().zip(&self.tensors).filter_map(|(leaf, argument)| match (leaf, argument) {
-                (Node::LoadSource(_) | Node::LoadTile(_), Argument::Tensor(tensor)) => Some(tensor.raw().alignment()),
-                _ => None,
-            });
-        widths.fold(16, usize::min)
     }
 }
 

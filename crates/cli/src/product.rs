@@ -3,13 +3,12 @@
 use crate::args::{DeviceArgs, KernelArgs, OperandArgs};
 use crate::counts::{self, Launched};
 use crate::matrix::{self, Matrix};
-use crate::operands::{Epilogue, Factors, Saved, memory_order, operand, order};
+use crate::operands::{Epilogue, Factors, Saved, memory_order, operand};
 use crate::place::Running;
 use crate::request::Kernel;
 use std::time::{Duration, Instant};
-use warpwright::builder::auto::{self, OperandFacts};
-use warpwright::spec::{self, CopyWidths};
-use warpwright::{Alignment, AnyGemm, CallArgs, Device, Dtype, KernelPlan, Mnk, Order, Problem, Strided, Tuning};
+use warpwright::spec;
+use warpwright::{AnyGemm, CallArgs, Device, Dtype, KernelPlan, Order, Strided};
 
 /// What was multiplied, by what, and the result.
 pub struct Product {
@@ -62,22 +61,12 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) 
     let compute = if desc.acc == Dtype::F64 { Dtype::F64 } else { Dtype::F32 };
     let saved = epilogue.saved([batch, m, n], order_d, compute);
     tensors.make_room(&saved, &stream)?;
-    let problem = problem(Mnk { m, n, k: factors.a.extents[2] }, batch).aligned(Alignment {
-        a: a.raw().alignment(),
-        b: b.raw().alignment(),
-        c: tensors.alignment(epilogue.tree),
-        d: d.raw().alignment(),
-    });
     let call = CallArgs { epilogue: tensors.args()?, ..CallArgs::default() };
+    let plan = gemm.plan_of_call(a.raw(), b.raw(), d.raw_mut()?, call)?;
     let started = Instant::now();
     gemm.run_raw(&stream, a.raw(), b.raw(), d.raw_mut()?, call)?;
     stream.synchronize()?;
     let took = started.elapsed();
-    let facts = facts(&factors, &problem, order(order_d), epilogue.order_c());
-    let plan = match Tuning::global().plan(gemm.spec(), device.info(), &problem, &facts) {
-        Some(tuned) => tuned,
-        None => auto::resolve(gemm.spec(), device.info(), &problem, &facts)?,
-    };
     let d = d.to_host(&stream)?;
     let mut stored = Vec::new();
     for saved in saved {
@@ -87,21 +76,4 @@ pub fn multiply(operands: &OperandArgs, args: &KernelArgs, device: &DeviceArgs) 
     }
     let launches = if report { counts::launches(&device) } else { Vec::new() };
     Ok(Product { factors, epilogue, device, plan, d, stored, order: order_d, took, launches })
-}
-
-/// One product, or a batch.
-pub fn problem(Mnk { m, n, k }: Mnk, batch: usize) -> Problem {
-    if batch == 1 { Problem::dense(m, n, k) } else { Problem::batched(m, n, k, batch) }
-}
-
-fn facts(factors: &Factors, problem: &Problem, order_d: spec::Order, order_c: Option<spec::Order>) -> OperandFacts {
-    let Alignment { a, b, c, d } = problem.alignment;
-    let [a, b, c, d] = [a, b, c, d].map(|bytes| bytes.clamp(1, 16));
-    OperandFacts {
-        order_a: order(factors.a.order),
-        order_b: order(factors.b.order),
-        order_c: order_c.unwrap_or(order_d),
-        order_d,
-        widths: CopyWidths { a, b, c, d },
-    }
 }

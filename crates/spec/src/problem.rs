@@ -13,7 +13,12 @@ pub struct Problem {
     pub alignment: Alignment,
 }
 
-/// Bytes of which every base address, leading dimension and batch stride of an operand is a multiple.
+/// Bytes of which every base address, leading dimension and batch stride of an operand is a multiple. Copies are of at most 16, so
+/// that a larger number permits no more than 16 does.
+///
+/// [`FULL`](Self::FULL), which a problem has unless another is given, speaks of addresses alone: lines follow one another, and how wide their
+/// copies are comes from the extents. Who pads lines to multiples of 16 bytes says so by a larger number, of which no copy makes more:
+/// `Alignment { a: 32, ..Alignment::FULL }` for an A whose lines are padded where those of B and D are multiples of 16 bytes too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Alignment {
     /// Of A.
@@ -27,7 +32,7 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// 16 bytes everywhere: what every vectorised path wants.
+    /// 16 bytes everywhere, what every vectorised path wants, as far as lines that follow one another have it.
     pub const FULL: Alignment = Alignment { a: 16, b: 16, c: 16, d: 16 };
 }
 

@@ -11,7 +11,11 @@ use warpwright::runtime::backend::{Backend, BackendExecutable, BackendGraph, Bac
 use warpwright::runtime::{
     CaptureError, Invocation, KernelInfo, LoadError, MemoryError, Program, StreamError, TensorMapFault, TensorMapSpec,
 };
-use warpwright::{BuildError, DeviceInfo, PlanError, RunError, ScheduleId, SchedulerId, Space, Stream, WorkspacePtr};
+use warpwright::spec::Sink;
+use warpwright::{
+    Arg, Args, BuildError, CallArgs, DeviceInfo, KernelPlan, Node, PlanError, RunError, ScheduleId, SchedulerId, Space,
+    Stream, WorkspacePtr,
+};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -423,6 +427,43 @@ fn what_is_prepared_for_extents_is_what_dense_operands_run() -> Result {
     // Lines of A and B begin at multiples of 8 bytes and no more; there is no matrix C of which something is declared.
     let declared = Problem::dense(64, 60, 20).aligned(warpwright::spec::Alignment { a: 8, b: 8, c: 8, d: 8 });
     prepared_and_run!(builder(), declared, (64, 60, 20), " as declared");
+    Ok(())
+}
+
+/// Vectors lie in both orders, what is empty in none, and outputs of the epilogue bound its copies: what is told of a call is what ran.
+#[test]
+fn the_plan_of_a_call_is_the_one_that_runs() -> Result {
+    let bf16 = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32);
+    let stored: &'static Node = Box::leak(Box::new(Node::Sink(Sink::Matrix(Dtype::Bf16), &Node::LoadAcc)));
+    for ((m, n, k), (order_a, order_b)) in [
+        ((33, 1, 20), (Order::RowMajor, Order::RowMajor)),
+        ((20, 33, 1), (Order::RowMajor, Order::RowMajor)),
+        ((20, 33, 0), (Order::ColumnMajor, Order::RowMajor)),
+        ((1, 40, 24), (Order::ColumnMajor, Order::ColumnMajor)),
+        ((130, 70, 50), (Order::ColumnMajor, Order::RowMajor)),
+    ] {
+        for epilogue in [&Node::LoadAcc, stored] {
+            let (device, _) = StandIn::device(DeviceInfo::h200());
+            let gemm = AnyGemm::new(&GemmDesc { epilogue, ..bf16 }, &device)?;
+            let stream = device.new_stream()?;
+            let zeros = |rows, columns, order| Tensor::<bf16>::zeros_in(Strided::dense(rows, columns, order));
+            let (a, b) = (zeros(m, k, order_a)?, zeros(k, n, order_b)?);
+            let (mut d, mut beside) = (zeros(m, n, Order::RowMajor)?, zeros(m, n, Order::RowMajor)?);
+            let mut args = Args::new();
+            if *epilogue != Node::LoadAcc {
+                args.push(Arg::Write(beside.view_mut()?.into_raw()));
+            }
+            let call = CallArgs { epilogue: args, ..CallArgs::default() };
+            let (a, b, d) = (a.view().raw(), b.view().raw(), d.view_mut()?.into_raw());
+            let told = gemm.plan_of_call(a, b, d, call)?;
+            assert!(gemm.compiled().is_empty());
+            gemm.run_raw(&stream, a, b, d, call)?;
+            let [(ran, _)] = gemm.compiled().try_into().map_err(|_| "one kernel")?;
+            // Of what is no part of the source, what was compiled says nothing.
+            let told = KernelPlan { raster: ran.raster, swizzle: ran.swizzle, splits: ran.splits, ..told };
+            assert_eq!(told, ran, "{m} x {n} x {k}, {epilogue}");
+        }
+    }
     Ok(())
 }
 

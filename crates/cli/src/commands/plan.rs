@@ -6,13 +6,12 @@ use crate::error::InputError;
 use crate::files;
 use crate::operands::{Epilogue, Factors, memory_order, operand};
 use crate::place::Place;
-use crate::product::problem;
 use crate::request::{Kernel, Operand, count, dtype, order, preset, shape};
 use serde::Serialize;
-use warpwright::builder::auto::{self, OperandFacts, Prediction};
-use warpwright::epilogue::{ascii, svg};
-use warpwright::spec::{self, CopyWidths};
-use warpwright::{DeviceInfo, KernelPlan, Mnk, Node, Problem, Tuning};
+use warpwright::builder::auto::{self, OperandFacts, Placed, Prediction};
+use warpwright::epilogue::{Program, ascii, svg};
+use warpwright::spec;
+use warpwright::{DeviceInfo, KernelPlan, Mnk, Node, Problem, Strided, Tuning};
 
 /// A plan with what it was made for.
 pub struct Planned {
@@ -82,25 +81,21 @@ impl Planned {
         let kernel = Kernel::of(&args.kernel)?;
         let preset = args.device_preset.as_deref().map(preset).transpose()?;
         let place = Place::of(args.device.as_deref())?;
-        let (a, b, extents) = factors(args)?;
+        let ([a, b], [at_a, at_b], extents) = factors(args)?;
         let epilogue = Epilogue::read(&args.kernel, &args.typing)?;
         let info = match preset {
             Some(info) => info,
             None => place.info(kernel.tag(a, b, epilogue.tree))?,
         };
         let spec = kernel.desc(&info, a, b, epilogue.tree).spec()?;
-        let order_d = spec.order_d.unwrap_or(spec::Order::Row);
-        let order_c = epilogue.order_c().unwrap_or(order_d);
-        let Extents { m, n, k, batch } = extents;
-        let widths = CopyWidths {
-            a: width(a, m, k, batch),
-            b: width(b, k, n, batch),
-            c: epilogue.on_host(memory_order(order_d))?.alignment(epilogue.tree).max(1),
-            d: width(Operand { dtype: spec.d, order: order_d }, m, n, batch),
-        };
-        let facts = OperandFacts { order_a: a.order, order_b: b.order, order_c, order_d, widths };
-        let CopyWidths { a, b, c, d } = widths;
-        let problem = problem(extents.mnk(), batch).aligned(spec::Alignment { a, b, c, d });
+        let program = Program::of(spec.epilogue, spec.acc, spec.d)?;
+        let Extents { m, n, batch, .. } = extents;
+        let order_d = memory_order(spec.order_d.unwrap_or(spec::Order::Row));
+        epilogue.check([batch, m, n], order_d)?;
+        let d = Placed { address: 0, dtype: spec.d, layout: Strided::dense_batch(batch, m, n, order_d) };
+        let matrix = |argument| epilogue.placed(&program, argument, [batch, m, n], order_d);
+        let facts = OperandFacts::of(&spec, &program, [at_a, at_b, d], matrix)?;
+        let problem = facts.problem(extents.mnk(), batch);
         let tuned = Tuning::global().plan(&spec, &info, &problem, &facts);
         let is_tuned = tuned.is_some();
         let plan = tuned.map_or_else(|| auto::resolve(&spec, &info, &problem, &facts), Ok)?;
@@ -135,12 +130,13 @@ impl Planned {
     }
 }
 
-/// A, B and the extents: from files, or from the options.
-fn factors(args: &ProblemArgs) -> anyhow::Result<(Operand, Operand, Extents)> {
+/// What A and B are and where, and the extents: from files, or from the options.
+fn factors(args: &ProblemArgs) -> anyhow::Result<([Operand; 2], [Placed; 2], Extents)> {
     if let (Some(a), Some(b)) = (&args.a, &args.b) {
         let factors = Factors::of(a, b, &args.typing)?;
         factors.check()?;
-        return Ok((operand(&factors.a), operand(&factors.b), Extents::of(&factors)));
+        let Factors { a, b, .. } = &factors;
+        return Ok(([operand(a), operand(b)], [a.placed(), b.placed()], Extents::of(&factors)));
     }
     let Mnk { m, n, k } = shape(args.shape.as_deref().ok_or(InputError::NoProblem)?)?;
     let batch = args.batch.as_deref().map_or(Ok(1), |text| count("batch", text, 0))?;
@@ -148,32 +144,9 @@ fn factors(args: &ProblemArgs) -> anyhow::Result<(Operand, Operand, Extents)> {
     let type_b = dtype("type-b", &args.typing.type_b)?.unwrap_or(type_a);
     let a = Operand { dtype: type_a, order: order("order-a", &args.order_a)?.unwrap_or(spec::Order::Row) };
     let b = Operand { dtype: type_b, order: order("order-b", &args.order_b)?.unwrap_or(spec::Order::Row) };
-    Ok((a, b, Extents { m, n, k, batch }))
-}
-
-/// Bytes that one copy of a dense operand may move: a power of two up to 16 that divides every line's start.
-fn width(Operand { dtype, order }: Operand, rows: usize, cols: usize, batch: usize) -> usize {
-    let (line, lines) = match order {
-        spec::Order::Row => (cols, rows),
-        spec::Order::Column => (rows, cols),
+    let placed = |Operand { dtype, order }, rows, columns| {
+        let layout = Strided::dense_batch(batch, rows, columns, memory_order(order));
+        Placed { address: 0, dtype, layout }
     };
-    let bits = |extent: usize, distance: usize| if extent > 1 { distance.wrapping_mul(dtype.bits()) } else { 0 };
-    let starts = bits(lines, line) | bits(batch, line.wrapping_mul(lines)) | 128;
-    ((1 << starts.trailing_zeros()) / 8).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use warpwright::Dtype;
-
-    #[test]
-    fn widths_of_dense_operands() {
-        let row = |dtype| Operand { dtype, order: spec::Order::Row };
-        assert_eq!(width(row(Dtype::F16), 8, 64, 1), 16);
-        assert_eq!(width(row(Dtype::F16), 8, 65, 1), 2);
-        assert_eq!(width(row(Dtype::F16), 1, 65, 1), 16);
-        assert_eq!(width(row(Dtype::F16), 1, 66, 2), 4);
-        assert_eq!(width(row(Dtype::F32), 3, 6, 1), 8);
-    }
+    Ok(([a, b], [placed(a, m, k), placed(b, k, n)], Extents { m, n, k, batch }))
 }

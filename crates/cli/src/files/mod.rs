@@ -9,7 +9,8 @@ pub use write::{check_target, place, write_atomically};
 
 use crate::error::InputError;
 use std::path::Path;
-use warpwright::{Dtype, Order};
+use warpwright::builder::auto::Placed;
+use warpwright::{Dtype, Order, Strided};
 
 /// What a file says of its elements.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,6 +176,17 @@ impl TypedArray {
 }
 
 impl Matrices {
+    /// How they lie.
+    pub fn layout(&self) -> Strided {
+        let [batch, rows, cols] = self.extents;
+        Strided::dense_batch(batch, rows, cols, self.order)
+    }
+
+    /// Where they are to a plan, once they are in memory.
+    pub fn placed(&self) -> Placed {
+        Placed { address: 0, dtype: self.dtype, layout: self.layout() }
+    }
+
     /// The same elements, each matrix in this order.
     pub fn in_order(&self, order: Order) -> Matrices {
         let Matrices { dtype, extents: [batch, rows, cols], order: own, ref bytes } = *self;

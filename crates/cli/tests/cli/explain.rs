@@ -1,6 +1,6 @@
 //! Devices, plans and what they generate, through the built command.
 
-use crate::common::{Folder, f32s, npy};
+use crate::common::{Folder, f32s, npy, split};
 
 #[test]
 fn devices_name_the_host_and_say_why_cuda_is_missing() {
@@ -58,6 +58,35 @@ fn plans_follow_files_and_options() {
     assert_eq!(json["problem"], serde_json::json!({"m": 64, "n": 48, "k": 30, "batch": 1}));
     assert_eq!((json["stages"].as_u64(), json["types"]["a"].as_str()), (Some(3), Some("f16")));
     assert_eq!(json["transposed"], true);
+}
+
+/// What a vector or an empty operand is read as depends on how it lies, which `plan` knows of extents alone, `gemm` of memory.
+#[test]
+fn the_kernel_that_is_planned_is_the_one_that_runs() {
+    let folder = Folder::new();
+    let emulated = folder.ok("devices --json").json()["emulator"]["unavailable"].is_null();
+    for ((m, n, k), column_a) in [((9, 1, 20), false), ((12, 33, 1), false), ((12, 9, 0), true), ((1, 40, 24), true)] {
+        folder.write("a.npy", &npy("<f2", column_a, &[m, k], &vec![0; 2 * m * k]));
+        folder.write("b.npy", &npy("<f2", false, &[k, n], &vec![0; 2 * k * n]));
+        let order_a = if column_a { "column" } else { "row" };
+        let shape = format!("--shape {m}x{n}x{k} --type-a f16 --order-a {order_a}");
+        for device in ["host", "emulator"].into_iter().filter(|&device| emulated || device == "host") {
+            let kernel = |call: &str| folder.ok(&format!("{call} --device {device} --json")).json()["kernel"].clone();
+            let ran = kernel("gemm --a a.npy --b b.npy");
+            assert_eq!(kernel("plan --a a.npy --b b.npy"), ran, "{m} x {n} x {k} on {device}");
+            assert_eq!(kernel(&format!("plan {shape}")), ran, "{m} x {n} x {k} on {device}");
+        }
+    }
+}
+
+#[test]
+fn an_operands_file_is_replaced_by_the_result() {
+    let folder = Folder::new();
+    folder.write("a.npy", &npy("<f4", false, &[2, 2], &f32s(&[1.0, 2.0, 3.0, 4.0])));
+    folder.write("c.npy", &npy("<f4", false, &[2, 2], &f32s(&[0.5, 0.0, 0.0, 0.25])));
+    folder.ok("gemm --a a.npy --b a.npy --c c.npy --device host --out c.npy");
+    let (_, elements) = split(&std::fs::read(folder.path("c.npy")).unwrap());
+    assert_eq!(elements, f32s(&[7.5, 10.0, 15.0, 22.25]));
 }
 
 #[test]

@@ -95,7 +95,9 @@ fn is_ours(name: &str) -> bool {
         let hash = rest.strip_suffix(".cu").and_then(|rest| rest.rsplit_once('-')).map(|(_, hash)| hash);
         hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
     };
-    name.ends_with(".wwk") || name.strip_prefix("source-").is_some_and(hashed)
+    // Saved sources were called `refused` once.
+    let saved = name.strip_prefix("source-").or_else(|| name.strip_prefix("refused-"));
+    name.ends_with(".wwk") || saved.is_some_and(hashed)
 }
 
 /// Writes a file so that it appears under its name whole or not at all.
@@ -116,10 +118,12 @@ mod tests {
 
     #[test]
     fn files_of_others_are_not_the_caches() {
-        for ours in ["0123456789abcdef.wwk", "source-ww_gemv-0123456789abcdef.cu"] {
+        for ours in ["0123456789abcdef.wwk", "source-ww_gemv-0123456789abcdef.cu", "refused-ww-0123456789abcdef.cu"] {
             assert!(is_ours(ours), "{ours}");
         }
-        for other in ["source-of-truth.txt", "source-control.md", "source-k.cu", "source-k-0123.cu", "notes"] {
+        for other in
+            ["source-of-truth.txt", "source-control.md", "source-k.cu", "source-k-0123.cu", "refused-k.cu", "notes"]
+        {
             assert!(!is_ours(other), "{other}");
         }
     }
