@@ -9,8 +9,14 @@ const WHEELS: &str = "nvidia-cuda-nvrtc==13.5.37 nvidia-cuda-nvdisasm==13.5.37";
 
 /// Where libnvrtc lies; fetched into `target/nvrtc` if neither `WARPWRIGHT_NVRTC_DIR` names it nor it is there already.
 pub fn directory() -> Result<PathBuf> {
-    if let Some(given) = std::env::var_os("WARPWRIGHT_NVRTC_DIR") {
-        return Ok(given.into());
+    if let Some(given) = std::env::var_os("WARPWRIGHT_NVRTC_DIR").map(PathBuf::from) {
+        if !has_nvrtc(&given) {
+            bail!(
+                "WARPWRIGHT_NVRTC_DIR names {}, where there is no libnvrtc: correct it, or unset it",
+                given.display()
+            );
+        }
+        return Ok(given);
     }
     let target = root().join("target/nvrtc");
     let lib = target.join("nvidia/cu13/lib");
