@@ -34,6 +34,8 @@ const COPIED: (f64, f64) = (20.0, 5.7);
 /// bytes that each is sent in a cycle.
 const CLUSTER_EXCHANGE: (f64, f64) = (380.0, 1028.0);
 const SENT_BYTES: f64 = 8.15;
+/// The part of it that each tile of a block beyond the first takes, whose first operands come meanwhile.
+const LATER: f64 = 0.42;
 /// Bytes of shared memory that an instruction reads in a cycle, of those that there are.
 const SHARED_BYTES: f64 = 95.0;
 const SHARED_PORT: f64 = 128.0;
@@ -49,7 +51,7 @@ const LOADED_LATENCY: f64 = 1903.0;
 const ARRIVAL: i32 = 5;
 /// What of the larger operand, or of both, comes from device memory once more where several blocks ask for the same before it is there:
 /// of blocks that begin together, and of blocks of different clusters, whose others they wait for.
-const TWICE: (f64, f64) = (0.425, 0.810);
+const TWICE: (f64, f64) = (0.425, 1.1);
 /// The part of what is read again that does so where blocks are at different places of K, those of StreamK.
 const SCATTERED: f64 = 0.216;
 /// Bytes of D (and C) that a warp group moves in a cycle, whichever way D lies, and cycles of a tile beside that.
@@ -63,9 +65,6 @@ const ALONG_ROWS: f64 = 1.003;
 /// of 273 pairs of plans that differ in this alone the others take 2 % longer. Elsewhere they take up to 7 % less.
 const LARGER_FIRST: f64 = 0.985;
 const MOST_WAVES: usize = 8;
-/// And those whose slabs are not narrow: 512x28672x4096 and 1024x28672x4096 take 168 and 323 µs by Pingpong 128x176, which was predicted
-/// to be the fastest, 161 and 307 by 128x128 and 128x160.
-const NARROW_SLABS: f64 = 1.02;
 /// And those of two warp groups: three take 3 % longer than predicted, in 80 plans of 65 problems.
 const THREE_GROUPS: f64 = 1.03;
 /// Cycles from one of two groups that take turns to the other, and what each slab that one of them stores takes of the other's.
@@ -173,7 +172,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
     let received = (parts - 1) as f64 * model.partial_bytes() / plan.output_parts() as f64;
     let exchange = if plan.resources.sums_reuse_stages() { CLUSTER_EXCHANGE.1 } else { CLUSTER_EXCHANGE.0 };
     let added = if parts > 1 { exchange + received / SENT_BYTES } else { 0.0 };
-    let split = seconds(waves as f64 * added + walk.split);
+    let split = seconds((1.0 + LATER * (waves - 1) as f64) * added + walk.split);
 
     let all = tiles as f64 * all_k_tiles as f64;
     let l2_bytes = operands.requested(all) + walk.moved;
@@ -226,7 +225,6 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         rank: in_all
             * if plan.along_rows() { ALONG_ROWS } else { 1.0 }
             * if larger_first { LARGER_FIRST } else { 1.0 }
-            * if narrow_slabs(plan) { NARROW_SLABS } else { 1.0 }
             * if plan.resources.warp_groups(spec) == 3 { THREE_GROUPS } else { 1.0 },
     }
 }
