@@ -65,6 +65,10 @@ const ALONG_ROWS: f64 = 1.003;
 /// of 273 pairs of plans that differ in this alone the others take 2 % longer. Elsewhere they take up to 7 % less.
 const LARGER_FIRST: f64 = 0.985;
 const MOST_WAVES: usize = 8;
+/// And those whose slabs are not narrow, where most tiles are stored beside another's products: 512x28672x4096 and 1024x28672x4096 take
+/// 168 and 323 µs by Pingpong 128x176, which was predicted to be the fastest, 161 and 307 by 128x128 and 128x160. In one or two waves they
+/// take what is predicted.
+const NARROW_SLABS: (usize, f64) = (2, 1.02);
 /// And those of two warp groups: three take 3 % longer than predicted, in 80 plans of 65 problems.
 const THREE_GROUPS: f64 = 1.03;
 /// Cycles from one of two groups that take turns to the other, and what each slab that one of them stores takes of the other's.
@@ -225,6 +229,7 @@ pub(super) fn predict(model: &Model<'_>, device: &DeviceInfo, problem: &Problem)
         rank: in_all
             * if plan.along_rows() { ALONG_ROWS } else { 1.0 }
             * if larger_first { LARGER_FIRST } else { 1.0 }
+            * if narrow_slabs(plan) && waves > NARROW_SLABS.0 { NARROW_SLABS.1 } else { 1.0 }
             * if plan.resources.warp_groups(spec) == 3 { THREE_GROUPS } else { 1.0 },
     }
 }
