@@ -256,7 +256,8 @@ impl<K: GemmKernel> Kernel<K> {
     }
 
     /// The same kernel with K cut into `parts` parts by different blocks, or as many as K has tiles: of a `SplitK` or
-    /// `SplitKSerial` kernel, or one whose scheduler is `Auto`, which 1 keeps from splitting. Without this the plan decides.
+    /// `SplitKSerial` kernel, or one whose scheduler is `Auto`, which 1 keeps from splitting; of any
+    /// other kernel more than one part is refused when it is planned. Without this the plan decides.
     ///
     /// Parts are summed in the order of K, so results are reproducible; they differ in rounding from those of another number
     /// of parts.

@@ -326,6 +326,31 @@ fn parts_are_of_what_splits_and_no_more_than_k_has_tiles() {
     }
 }
 
+/// Lines may begin anywhere, whatever the element: the CPU reads them all.
+#[test]
+fn the_host_has_a_plan_of_what_every_tag_multiplies() {
+    let device = DeviceInfo::host();
+    let mut planned = 0;
+    for &tag in ArchId::ALL {
+        for &dtype in Dtype::ALL {
+            for acc in [Dtype::F32, Dtype::F64, Dtype::F16, Dtype::I32] {
+                let Ok(spec) = GemmDesc::new(tag, dtype, acc).spec() else { continue };
+                let narrowest = (dtype.bits() / 8).max(1);
+                for (a, b) in [(16, 16), (narrowest, 16), (16, narrowest), (narrowest, narrowest)] {
+                    for problem in
+                        [Problem::dense(65, 33, 63), Problem::dense(1, 1, 0), Problem::dense(4096, 4096, 4096)]
+                    {
+                        let plan = resolve(&spec, &device, &problem, &narrow(a, b));
+                        assert!(plan.is_ok(), "{dtype} into {acc} on {tag}, {a} and {b} bytes: {}", plan.unwrap_err());
+                        planned += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(planned > 500, "{planned}");
+}
+
 #[test]
 fn a_device_with_little_shared_memory_says_so() {
     let spec = GemmDesc::new(ArchId::SM90, Dtype::Bf16, Dtype::F32).spec().unwrap();

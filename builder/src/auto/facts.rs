@@ -2,7 +2,9 @@ use crate::error::RunError;
 use warpwright_epilogue::{LeafKind, Program};
 use warpwright_numeric::Dtype;
 use warpwright_runtime::{RawView, Strided};
-use warpwright_spec::{Alignment, CopyWidths, Extents, MajorId, Mnk, Order, Problem, Sink, Spec, reads};
+use warpwright_spec::{
+    Alignment, CopyWidths, Extents, MajorId, Mnk, Order, Problem, ScheduleId, Sink, Spec, check, reads,
+};
 
 /// What a plan needs to know of the operands: how they lie, and how wide a copy their addresses and strides permit.
 /// Problems whose facts differ have different plans.
@@ -50,7 +52,8 @@ impl OperandFacts {
     /// What a call is planned by whose A, B and D are there, and whose epilogue's matrices are where `matrix` says of each argument.
     ///
     /// # Errors
-    /// [`RunError::Order`], [`RunError::Strides`] or [`RunError::Misaligned`] of what no kernel of this spec reads as it lies.
+    /// [`RunError::Order`], [`RunError::Strides`], [`RunError::Misaligned`] or a broken rule of what no kernel of this spec reads as it
+    /// lies.
     pub fn of(
         spec: &Spec,
         epilogue: &Program,
@@ -71,6 +74,11 @@ impl OperandFacts {
         // Only K-major where the instruction reads nothing else.
         let order_a = a.order("A", spec.order_a, Order::Row, reads(spec.instruction, spec.a, MajorId::MN))?;
         let order_b = b.order("B", spec.order_b, Order::Column, reads(spec.instruction, spec.b, MajorId::MN))?;
+        // An automatic schedule takes another instruction where the principal one cannot read an operand as it lies, but for
+        // fp8, whose remedy is to transpose once.
+        if !matches!(spec.schedule, ScheduleId::AUTO) || spec.a.is_fp8() || spec.b.is_fp8() {
+            check(&Spec { order_a: Some(order_a), order_b: Some(order_b), order_d: Some(order_d), ..*spec })?;
+        }
         let widths = CopyWidths {
             a: a.width(&|| "A".into(), Some(order_a))?,
             b: b.width(&|| "B".into(), Some(order_b))?,

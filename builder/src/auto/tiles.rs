@@ -70,6 +70,10 @@ const HELD: [usize; 2] = [168, 128];
 
 /// Whether a tile's registers suffice.
 fn fits(spec: &Spec, tile: Mnk, narrowest: usize) -> bool {
+    // Of matrix descriptors no thread holds anything.
+    if matches!(spec.instruction, InstructionId::WGMMA | InstructionId::TCGEN05) {
+        return true;
+    }
     let (warps_m, warps_n) = mma_warps(spec, tile);
     let held = match spec.loader {
         LoaderId::GLOBAL_TO_REGISTER => (tile.m + tile.n) * tile.k * spec.a.bits() / 32,

@@ -80,6 +80,22 @@ fn the_kernel_that_is_planned_is_the_one_that_runs() {
 }
 
 #[test]
+fn what_no_kernel_reads_is_not_planned_either() {
+    let folder = Folder::new();
+    folder.write("a.npy", &npy("|u1", false, &[16, 32], &[0; 512]));
+    folder.write("b.npy", &npy("|u1", false, &[32, 16], &[0; 512]));
+    let want = "Wgmma cannot read B of e4m3 that is MN-major: this type must be K-major, A RowMajor and B ColumnMajor; transpose it once, or store it K-major";
+    for call in [
+        "plan --shape 16x16x32 --type-a e4m3 --device-preset h200",
+        "plan --a a.npy --b b.npy --type-a e4m3 --type-b e4m3 --device-preset h200",
+        "emit --as cuda --shape 16x16x32 --type-a e4m3 --device-preset h200",
+    ] {
+        let outcome = folder.run(call);
+        assert!(outcome.code == Some(2) && outcome.stderr.contains(want), "{call}: {}", outcome.stderr);
+    }
+}
+
+#[test]
 fn an_operands_file_is_replaced_by_the_result() {
     let folder = Folder::new();
     folder.write("a.npy", &npy("<f4", false, &[2, 2], &f32s(&[1.0, 2.0, 3.0, 4.0])));
