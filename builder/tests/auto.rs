@@ -314,6 +314,12 @@ fn parts_are_of_what_splits_and_no_more_than_k_has_tiles() {
         );
         assert_eq!(planned(named, 4096, 1).map(|plan| plan.spec.scheduler), Ok(scheduler));
     }
+    // Clusters whose blocks have parts of K are parts too.
+    for (k, parts) in [(4096, 1), (65536, 1), (65536, 3)] {
+        let problem = Problem::dense(64, 64, k);
+        let open = split(&bf16.spec().unwrap(), &device, &problem, Some(parts)).unwrap();
+        assert_eq!((open.splits, open.cluster.k), (parts, 1), "K = {k}");
+    }
     for scheduler in [SchedulerId::AUTO, SchedulerId::SPLIT_K, SchedulerId::SPLIT_K_SERIAL] {
         for k in [0, 40, 150, 4096] {
             let problem = Problem::dense(256, 256, k);

@@ -62,14 +62,20 @@ impl OperandFacts {
     ) -> Result<OperandFacts, RunError> {
         let order_d = d.order("D", spec.order_d, Order::Row, true)?;
         let (mut order_c, mut width_c) = (None, CopyWidths::WIDEST);
-        for (i, leaf) in epilogue.leaves().iter().enumerate().filter(|(_, leaf)| is_matrix(leaf.kind).is_some()) {
-            if let Some(c) = matrix(i) {
-                let order = *order_c.get_or_insert(natural_order(&c.layout, order_d));
-                let name = || format!("epilogue argument {i} ({})", leaf.kind.name());
-                let width = c.width(&name, order)?;
-                // One order and one width serve all: matrices of another order are read element by element.
-                width_c = width_c.min(if order.is_some_and(|order| is(&c.layout, order)) { width } else { 1 });
-            }
+        let [batch, m, n] = d.layout.extents;
+        let beside = |dtype| Placed { address: 0, dtype, layout: Strided::dense_batch(batch, m, n, memory(order_d)) };
+        for (i, leaf) in epilogue.leaves().iter().enumerate() {
+            let Some(dtype) = is_matrix(leaf.kind) else { continue };
+            let name = || format!("epilogue argument {i} ({})", leaf.kind.name());
+            let Some(c) = matrix(i) else {
+                // Of what nobody looks at this time the kernel is that of a dense one, as it is for problems.
+                width_c = width_c.min(beside(dtype).width(&name, Some(order_d)).unwrap_or(1));
+                continue;
+            };
+            let order = *order_c.get_or_insert(natural_order(&c.layout, order_d));
+            let width = c.width(&name, order)?;
+            // One order and one width serve all: matrices of another order are read element by element.
+            width_c = width_c.min(if order.is_some_and(|order| is(&c.layout, order)) { width } else { 1 });
         }
         // Only K-major where the instruction reads nothing else.
         let order_a = a.order("A", spec.order_a, Order::Row, reads(spec.instruction, spec.a, MajorId::MN))?;
@@ -135,11 +141,7 @@ fn is_matrix(kind: LeafKind) -> Option<Dtype> {
 
 impl Placed {
     fn alignment_in(&self, order: Order) -> usize {
-        let order = match order {
-            Order::Row => warpwright_runtime::Order::RowMajor,
-            Order::Column => warpwright_runtime::Order::ColumnMajor,
-        };
-        self.layout.alignment(self.address, self.dtype, order)
+        self.layout.alignment(self.address, self.dtype, memory(order))
     }
 
     /// How it lies, if `both` orders are read and a vector may be taken in the better one.
@@ -156,6 +158,13 @@ impl Placed {
             0 => Err(RunError::Misaligned { operand: operand(), dtype: self.dtype, given }),
             _ => Ok(given.min(CopyWidths::WIDEST)),
         }
+    }
+}
+
+fn memory(order: Order) -> warpwright_runtime::Order {
+    match order {
+        Order::Row => warpwright_runtime::Order::RowMajor,
+        Order::Column => warpwright_runtime::Order::ColumnMajor,
     }
 }
 

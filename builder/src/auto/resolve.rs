@@ -162,6 +162,10 @@ fn plans(
             for (spec, substitute) in kernels {
                 for transposed in orientations(spec, device, problem, facts) {
                     let tiled = for_each_tile(spec, device, problem, facts, transposed != turn, &mut |plan| {
+                        // Who says how many parts K has means all of them.
+                        if parts.is_some() && spec.cluster.is_none() && plan.cluster.k > 1 {
+                            return;
+                        }
                         let repacks = if plan.transposed { repacks.swapped() } else { *repacks };
                         let plan = KernelPlan { substitute: *substitute, repacks, ..plan };
                         with_splits(&plan, named, parts, device, problem).into_iter().for_each(&mut *f);

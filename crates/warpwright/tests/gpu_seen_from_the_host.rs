@@ -424,6 +424,18 @@ fn what_is_prepared_for_extents_is_what_dense_operands_run() -> Result {
         let builder = builder().epilogue(acc() + source(&c));
         prepared_and_run!(builder, Problem::dense(m, n, k), (m, n, k), " with a source");
     }
+    // A source that a zero drops is planned as one that is read.
+    for (m, n, k) in [(33, 17, 20), (2, 20, 2000)] {
+        let c = Tensor::<bf16>::zeros(m, n)?;
+        for beta in [0.0, 1.0] {
+            prepared_and_run!(
+                builder().epilogue(acc() + beta * source(&c)),
+                Problem::dense(m, n, k),
+                (m, n, k),
+                " with beta"
+            );
+        }
+    }
     // Lines of A and B begin at multiples of 8 bytes and no more; there is no matrix C of which something is declared.
     let declared = Problem::dense(64, 60, 20).aligned(warpwright::spec::Alignment { a: 8, b: 8, c: 8, d: 8 });
     prepared_and_run!(builder(), declared, (64, 60, 20), " as declared");
